@@ -1,0 +1,89 @@
+# Needs Linux, make and a Python >= 3.11 with venv; everything else comes from pip into .venv.
+# PYTHON=/path/to/python picks another interpreter; ARGS="..." adds arguments to run, test and bench.
+
+PYTHON ?=
+ARGS ?=
+PY := .venv/bin/python
+ROOMS := agents knowledge sandbox tools
+LINKS := $(addprefix .links/kernel_scientist/,$(ROOMS))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test lint types bench docs format clean
+
+help:
+	@echo "make run     a session on the bundled matmul problem, no key and no network needed"
+	@echo "make test    the test suite; what could not run is listed with its reason"
+	@echo "make lint    ruff, import rules      make types   mypy and pyright, strict"
+	@echo "make bench   time by stage, overhead per agent turn, spread of repeated timings"
+	@echo "make docs    write docs/cli.md from the commands' own help"
+	@echo "make clean   remove .venv, caches and builds (never runs/)"
+
+run: .venv/.run
+	.venv/bin/kernel-scientist run matmul --target auto --model offline $(ARGS)
+
+test: .venv/.dev
+	$(PY) -P -m pytest $(ARGS)
+
+lint: .venv/.dev
+	$(PY) -P -m ruff check .
+	$(PY) -P -m ruff format --check .
+	.venv/bin/lint-imports
+
+types: .venv/.dev
+	$(PY) -P -m mypy
+	$(PY) -P -m pyright
+
+bench: .venv/.run
+	$(PY) -P tests/benchmarks $(ARGS)
+
+docs: .venv/.run
+	$(PY) -P -m kernel_scientist.agents.cli.reference > docs/cli.md
+
+format: .venv/.dev
+	$(PY) -P -m ruff check --fix .
+	$(PY) -P -m ruff format .
+
+clean:
+	rm -rf .venv .links build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find $(ROOMS) tests -name __pycache__ -prune -exec rm -rf {} +
+
+# The newest usable interpreter wins; "usable" means that it can make a virtual environment with pip in it.
+define FIND_PYTHON
+usable='import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'; \
+recent='import sys; sys.exit(sys.version_info < (3, 11))'; \
+found=; bare=; \
+for candidate in $(or $(PYTHON),python3.13 python3.12 python3.11 python3 python); do \
+  if "$$candidate" -c "$$usable" >/dev/null 2>&1; then found=$$candidate; break; fi; \
+  if "$$candidate" -c "$$recent" >/dev/null 2>&1; then bare=$$candidate; fi; \
+done; \
+if [ -z "$$found" ] && [ -n "$$bare" ]; then \
+  echo "$$bare cannot make a virtual environment with pip (no ensurepip): on Debian and Ubuntu install python3-venv, or give another one with PYTHON=/path/to/python" >&2; exit 1; \
+fi; \
+if [ -z "$$found" ]; then \
+  echo "no Python 3.11 or newer found: install one, or give it with PYTHON=/path/to/python" >&2; exit 1; \
+fi
+endef
+
+.venv/.made:
+	@$(FIND_PYTHON); \
+	echo "making .venv with $$("$$found" --version)" >&2; \
+	rm -rf .venv && "$$found" -m venv .venv && touch $@
+
+# The link tree shows the rooms under their installed names to Python, mypy, pyright and import-linter.
+.links/kernel_scientist/%:
+	@mkdir -p $(@D) && ln -sfn ../../$* $@
+
+.venv/.run: .venv/.made pyproject.toml | $(LINKS)
+	@echo "installing what kernel-scientist needs into .venv (about a minute, once)" >&2
+	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[pdf]'
+	@$(call LINK_ROOMS)
+	@touch $@
+
+.venv/.dev: .venv/.made pyproject.toml | $(LINKS)
+	@echo "installing kernel-scientist and its test tools into .venv (about a minute, once)" >&2
+	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@$(call LINK_ROOMS)
+	@touch .venv/.run $@
+
+LINK_ROOMS = $(PY) -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "kernel_scientist_links.pth").write_text(str(pathlib.Path(".links").resolve()) + "\n")'
