@@ -1,0 +1,1 @@
+"""Running what nobody trusts: compilers, device workers and the cages round them."""

@@ -1,0 +1,80 @@
+"""What a device worker is asked and what comes of it. Nothing a worker says decides a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "BatchOutcome",
+    "Crashed",
+    "Fill",
+    "Finished",
+    "KernelLaunch",
+    "Pointer",
+    "Region",
+    "TimedOut",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A device buffer of one run: `nbytes` long; ``read`` regions are mapped read-only."""
+
+    name: str
+    nbytes: int
+    access: Literal["read", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A launch argument that points to the start of the run's own region number `region`."""
+
+    region: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunch:
+    """One launch of kernel number `kernel` of the code object; sizes in blocks, threads and bytes."""
+
+    kernel: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_lds_bytes: int
+    arguments: tuple[Pointer | int | float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Sets every element of the run's own region number `region` to `value`, as a `dtype` element.
+
+    `dtype` is a NumPy/ml_dtypes name; its elements are 1, 2, 4 or 8 bytes wide.
+    """
+
+    region: int
+    value: int | float
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The worker answered; `seconds` is the caller's wall clock from "go" to the answer."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """The worker died or broke the protocol; `reason` is one sentence of evidence."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The worker was killed when `limit_s` seconds had passed."""
+
+    limit_s: float
+
+
+BatchOutcome = Finished | Crashed | TimedOut

@@ -1,0 +1,168 @@
+"""Files that are whole or absent, locks that say who holds them, and where this program keeps its data."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Generator
+from pathlib import Path
+from types import TracebackType
+from typing import final
+
+from .errors import KernelScientistError, SandboxError, UnusableEnvironment, UsageError
+
+__all__ = ["FileLock", "atomic_write", "cache_home", "data_home", "explain_os_error", "explained"]
+
+_APPLICATION = "kernel-scientist"
+_HOME_VARIABLE = "KERNEL_SCIENTIST_HOME"
+
+
+def data_home() -> Path:
+    """The folder for what must last: ``KERNEL_SCIENTIST_HOME``, else the XDG data folder. Not created."""
+    return _home("XDG_DATA_HOME", ".local/share", "")
+
+
+def cache_home() -> Path:
+    """The folder for what can be made again: ``KERNEL_SCIENTIST_HOME/cache``, else XDG's. Not created."""
+    return _home("XDG_CACHE_HOME", ".cache", "cache")
+
+
+def _home(variable: str, fallback: str, below: str) -> Path:
+    own = os.environ.get(_HOME_VARIABLE)
+    if own:
+        return Path(own).expanduser().absolute() / below
+    xdg = os.environ.get(variable)
+    # The XDG specification says that a relative path there is to be ignored.
+    if xdg and Path(xdg).is_absolute():
+        return Path(xdg) / _APPLICATION
+    try:
+        return Path.home() / fallback / _APPLICATION
+    except RuntimeError:
+        raise UnusableEnvironment(
+            f"This user has no home folder; set {_HOME_VARIABLE} to a folder that may be written."
+        ) from None
+
+
+def explain_os_error(error: OSError, doing: str, path: Path | None = None) -> KernelScientistError:
+    """The sentence for `error`, met while `doing` something ("write the run") at `path`.
+
+    A full disk is the machine's fault (`UnusableEnvironment`); a place that is read-only, forbidden, missing
+    or of the wrong kind is the user's choice of place (`UsageError`).
+    """
+    shown = path if path is not None else (error.filename or "the given place")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return UnusableEnvironment(
+            f"Cannot {doing}: no space is left at {shown}; free some, or choose another place."
+        )
+    reasons = {
+        errno.EROFS: "the file system is read-only; choose another place",
+        errno.EACCES: "permission is denied; choose another place, or change its permissions",
+        errno.EPERM: "permission is denied; choose another place, or change its permissions",
+        errno.ENOENT: "it does not exist",
+        errno.EISDIR: "it is a folder, not a file",
+        errno.ENOTDIR: "a part of the path is not a folder",
+        errno.EEXIST: "something of that name is already there",
+        errno.ENAMETOOLONG: "the name is too long",
+    }
+    reason = reasons.get(error.errno or 0, error.strerror or type(error).__name__)
+    return UsageError(f"Cannot {doing} at {shown}: {reason}.")
+
+
+@contextlib.contextmanager
+def explained(doing: str, path: Path | None = None) -> Generator[None]:
+    """Turn any `OSError` of the block into the sentence of `explain_os_error`."""
+    try:
+        yield
+    except OSError as error:
+        raise explain_os_error(error, doing, path) from error
+
+
+def atomic_write(path: Path, data: bytes | str) -> None:
+    """Make `path` hold `data` (text as UTF-8), wholly or not at all; its folder must exist.
+
+    Raises the `OSError` of the failing step after removing the temporary file.
+    """
+    raw = data.encode() if isinstance(data, str) else data
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """The process's umask, read without changing it (setting and restoring it is not thread-safe)."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    except OSError:
+        pass
+    return 0o022
+
+
+@final
+class FileLock:
+    """An exclusive lock on `path`, between threads as well as processes; freed when its holder dies.
+
+    Raises `SandboxError` naming the holder when it is not got within `timeout_s` seconds.
+    """
+
+    __slots__ = ("_handle", "path", "purpose", "timeout_s")
+
+    def __init__(self, path: Path, *, timeout_s: float = 60.0, purpose: str = "") -> None:
+        self.path = path
+        self.timeout_s = timeout_s
+        self.purpose = purpose
+        self._handle: int | None = None
+
+    def __enter__(self) -> FileLock:
+        assert self._handle is None, "a FileLock is not re-entrant"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            self._wait(handle)
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"process {os.getpid()} {self.purpose}".rstrip().encode(), 0)
+        except BaseException:
+            os.close(handle)
+            raise
+        self._handle = handle
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            # The file stays: unlinking it would let a third process lock a new file beside a waiting second.
+            os.ftruncate(handle, 0)
+            os.close(handle)
+
+    def _wait(self, handle: int) -> None:
+        deadline = time.monotonic() + self.timeout_s
+        pause = 0.001
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    holder = os.pread(handle, 200, 0).decode(errors="replace") or "another process"
+                    raise SandboxError(
+                        f"{self.path} has been locked by {holder} for more than {self.timeout_s:g} s; "
+                        "wait for it, or stop it."
+                    ) from None
+                time.sleep(pause)
+                pause = min(0.05, pause * 2)

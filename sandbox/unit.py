@@ -1,0 +1,136 @@
+"""The translation unit round a candidate: its constants, its text, what its plan expects, what to export.
+
+The candidate is included, not pasted: its lines keep their numbers, and an open comment or ``#if`` in it is
+an error of its own instead of hiding what follows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .compilation import BufferArgument, CompileRequest, EntryPoint, ScalarArgument
+from .representations import KNOWN_TYPES, accepted_types, element_bytes, is_integer
+
+__all__ = [
+    "CONSTANTS_FILE",
+    "KERNEL_FILE",
+    "PLAN_FILE",
+    "PlanMismatchError",
+    "Unit",
+    "generate_unit",
+    "restore_names",
+]
+
+# Names of the parts in the compiler's messages.
+KERNEL_FILE = "kernel.hip"
+PLAN_FILE = "plan"
+CONSTANTS_FILE = "constants"
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_KERNEL = re.compile(r"(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?P<arguments><[\w\s,:<>()+\-*/%&|^!=.'?]*>)?")
+_CONSTANT = re.compile(r"[ -~]{1,400}")
+
+# Dynamic LDS is declared `extern __shared__`, with attributes or a type in between. On the CPU `__shared__`
+# means `static`, so this one use gets another name; it has as many letters, and columns stay true.
+_SHARED = "__shared__"
+_RENAMED = "__ks_lds__"
+_EXTERN = re.compile(r"\bextern\b")
+# How far back from `__shared__` its declaration may begin; a bound keeps hostile text cheap to read.
+_REACH = 300
+
+
+class PlanMismatchError(Exception):
+    """The launch plan cannot be what the source means; the text is the sentence for its author."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What the compiler reads: `text` includes `kernel` under the name `KERNEL_FILE`."""
+
+    text: str
+    kernel: str
+    dynamic_lds: bool
+
+
+def generate_unit(request: CompileRequest, *, cpu: bool) -> Unit:
+    """The unit for the CPU or a GPU. Raises `PlanMismatchError` for names that cannot be C++."""
+    kernel, dynamic = _rename_dynamic_lds(request.source) if cpu else (request.source, False)
+    dynamic = dynamic or "HIP_DYNAMIC_SHARED" in request.source
+    constants = [_constant(name, value, request.source) for name, value in request.constants]
+    lines = [f'#line 1 "{CONSTANTS_FILE}"', *constants]
+    if cpu:
+        lines.append(f"#define {_RENAMED} KS_DYNAMIC_LDS")
+    export = "ks/export.h" if cpu else "ks/device_export.h"
+    lines += [f'#include "{KERNEL_FILE}"', "#include <ks/signature.h>", f"#include <{export}>"]
+    lines.append(f"#define KS_KNOWN_TYPES {_quoted(KNOWN_TYPES)}")
+    for number, entry in enumerate(request.entries):
+        _check_name(entry)
+        lines += [f'#line {number + 1} "{PLAN_FILE}"', *_checks(number, entry)]
+    for number, entry in enumerate(request.entries):
+        lines += [f'#line {number + 1} "{PLAN_FILE}"', f"KS_EXPORT({number}, ({entry.kernel}))"]
+    return Unit("\n".join(lines) + "\n", kernel, dynamic)
+
+
+def restore_names(text: str) -> str:
+    """Undo in a compiler's message what `generate_unit` renamed in the candidate."""
+    return text.replace(_RENAMED, _SHARED)
+
+
+def _rename_dynamic_lds(source: str) -> tuple[str, bool]:
+    pieces: list[str] = []
+    done = 0
+    for match in re.finditer(rf"\b{_SHARED}\b", source):
+        start = match.start()
+        declaration = re.split(r"[;{}]", source[max(done, start - _REACH) : start])[-1]
+        if _EXTERN.search(declaration):
+            pieces += [source[done:start], _RENAMED]
+            done = match.end()
+    return "".join([*pieces, source[done:]]), bool(pieces)
+
+
+def _constant(name: str, value: str, source: str) -> str:
+    """A macro; or a constexpr variable, where the source has a template parameter that hides the name."""
+    if not _IDENTIFIER.fullmatch(name) or name.startswith(("__", "KS_", "ks_")):
+        raise PlanMismatchError(
+            f"constant '{name}' of the plan: this name cannot be a macro; choose another."
+        )
+    if not _CONSTANT.fullmatch(value) or value.endswith("\\"):
+        raise PlanMismatchError(
+            f"constant '{name}' of the plan: its value must be one short line of plain ASCII."
+        )
+    if re.search(rf"\btemplate\s{{0,9}}<[^{{}};]{{0,{_REACH}}}\b{name}\s{{0,9}}[,>=]", source):
+        return f"static constexpr auto {name} = ({value});"
+    return f"#define {name} {value}"
+
+
+def _check_name(entry: EntryPoint) -> None:
+    match = _KERNEL.fullmatch(entry.kernel)
+    if match is None or len(entry.kernel) > 400:
+        raise PlanMismatchError(
+            f"kernel '{entry.kernel[:80]}' of the plan: expected a name such as matmul or matmul<TILE, 4>."
+        )
+
+
+def _checks(number: int, entry: EntryPoint) -> list[str]:
+    """One static_assert a line, all on the same reported line: the kernel's number plus one.
+
+    The kernel's name stands in parentheses, for its commas and for `&ns::f` alike.
+    """
+    name = f"({entry.kernel})"
+    checks = [f"KS_CHECK_COUNT({number}, {len(entry.arguments)}, {name})"]
+    for position, argument in enumerate(entry.arguments):
+        checks.append(_check(number, position, argument, name))
+    return [" ".join(checks)]
+
+
+def _check(number: int, position: int, argument: BufferArgument | ScalarArgument, name: str) -> str:
+    if isinstance(argument, ScalarArgument):
+        kind = "INTEGER" if is_integer(argument.dtype) else "REAL"
+        return f"KS_CHECK_{kind}({number}, {position}, {name})"
+    accepted, size = _quoted(accepted_types(argument.dtype)), element_bytes(argument.dtype)
+    return f"KS_CHECK_BUFFER({number}, {position}, {accepted}, KS_KNOWN_TYPES, {size}, {name})"
+
+
+def _quoted(types: tuple[str, ...]) -> str:
+    return '"|' + "|".join(types) + '|"'

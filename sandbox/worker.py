@@ -1,0 +1,238 @@
+"""Run a batch of launches in a fresh caged worker, and have it dead before anyone reads the buffers.
+
+Covered: no instruction of the code object runs before "go"; the clock is the caller's and stops only once the
+worker has been sent its kill, so that an early "done" gains nothing; the worker is reaped, under bubblewrap with
+every process of its namespace, before this returns. Not covered: what the worker says, which is why nothing but
+its death and the time is reported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import final
+
+from .cage import Cage
+from .code_image import CodeImage, load_image
+from .compilation import CodeObject
+from .crash_report import describe_crash
+from .errors import SandboxError
+from .execution import BatchOutcome, Crashed, Fill, Finished, KernelLaunch, TimedOut
+from .worker_plan import CONTROL_BYTES, Control, Descriptors, pack_plan
+from .worker_program import worker_program
+from .workspace import Workspace
+
+__all__ = ["run_batch"]
+
+_READY_TIMEOUT_S = 60.0
+_REAP_TIMEOUT_S = 30.0
+_STAGES = ("starting", "mapping memory", "applying landlock", "setting limits", "applying seccomp", "getting ready")
+
+
+def run_batch(
+    code: CodeObject,
+    workspace: Workspace,
+    launches: Sequence[KernelLaunch | Fill],
+    *,
+    first: int = 0,
+    count: int,
+    timeout_s: float,
+    cage: Cage,
+    core: int | None = None,
+    reverse_fibers: bool = False,
+) -> BatchOutcome:
+    """Run `launches` in order on each of `count` runs' own regions, from run `first` on, in one new process.
+
+    The worker is pinned to `core` and the calling thread kept off it. Raises `SandboxError` when the worker
+    fails before the kernel could have done anything.
+    """
+    if not 0 <= first < first + count <= workspace.runs:
+        raise ValueError(f"runs {first} to {first + count - 1} are not in a workspace of {workspace.runs}")
+    image = load_image(code.path)
+    with _off_core(core), _Worker(cage) as worker:
+        plan = pack_plan(
+            image,
+            code.kernels,
+            workspace,
+            launches,
+            worker.descriptors(image, workspace),
+            first=first,
+            count=count,
+            core=core,
+            # A backstop for a judge that dies: the worker's own processor time, from its start.
+            cpu_seconds=math.ceil(timeout_s) + 2,
+            reverse_fibers=reverse_fibers,
+            require_seccomp=cage.name != "none",
+            require_landlock=cage.name == "landlock+seccomp",
+        )
+        worker.start(plan, image, workspace)
+        seconds, said = worker.go(timeout_s)
+        status = worker.reap()
+        control = worker.control()
+    if said is None:
+        return TimedOut(timeout_s)
+    if said == b"D":
+        return Finished(seconds)
+    if said:
+        return Crashed(f"The worker sent {len(said)} bytes that are not its answer.")
+    return Crashed(describe_crash(control, status, list(workspace.placements(first, count)), len(launches)))
+
+
+@contextlib.contextmanager
+def _off_core(core: int | None) -> Iterator[None]:
+    """Keep the calling thread (which only waits) off the core that is being timed, if there is another."""
+    before = os.sched_getaffinity(0)
+    others = before - {core}
+    if core is None or not others or others == before:
+        yield
+        return
+    os.sched_setaffinity(0, others)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@final
+class _Worker:
+    """One worker process and the descriptors shared with it; on exit everything is killed, reaped and closed."""
+
+    def __init__(self, cage: Cage) -> None:
+        self._cage = cage
+        self._program = worker_program()
+        self._fds: list[int] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pidfd: int | None = None
+        try:
+            self._plan = self._memory("ks-plan")
+            self._control = self._memory("ks-control")
+            os.ftruncate(self._control, CONTROL_BYTES)
+            self._messages = self._memory("ks-messages")
+            self._command_end, self._command = self._pipe()
+            self._reply, self._reply_end = self._pipe()
+            self._info, self._info_end = self._pipe()
+        except BaseException:
+            self._close()
+            raise
+
+    def descriptors(self, image: CodeImage, workspace: Workspace) -> Descriptors:
+        return Descriptors(
+            self._command_end, self._reply_end, self._control, image.fd, workspace.read_fd, workspace.write_fd
+        )
+
+    def start(self, plan: bytes, image: CodeImage, workspace: Workspace) -> None:
+        """Spawn the worker and wait until it has mapped everything and locked itself up."""
+        os.write(self._plan, plan)
+        shared = (self._plan, self._control, self._command_end, self._reply_end)
+        shared += (image.fd, workspace.read_fd, workspace.write_fd)
+        arguments = (str(self._plan), str(len(plan)))
+        try:
+            self._process = subprocess.Popen(
+                self._cage.worker_command(self._program, arguments, self._info_end),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._messages,
+                cwd="/",
+                env={},
+                start_new_session=True,
+                pass_fds=(*shared, self._info_end),
+            )
+        except OSError as error:
+            raise SandboxError(f"The worker cannot be started ({error.strerror}); run `kernel-scientist doctor`.") from error
+        for fd in (self._command_end, self._reply_end, self._info_end):
+            self._close_one(fd)
+        if self._receive(_READY_TIMEOUT_S) != b"R":
+            self._fail()
+        self._pidfd = os.pidfd_open(self._worker_pid())
+
+    def go(self, timeout_s: float) -> tuple[float, bytes | None]:
+        """Start the runs; the seconds until the worker was killed, and what it said (``None``: nothing in time)."""
+        assert self._pidfd is not None
+        start = time.perf_counter()
+        os.write(self._command, b"G")
+        said = self._receive(timeout_s)
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        return time.perf_counter() - start, said
+
+    def reap(self) -> int:
+        """Wait for the end of the (killed) worker and return its status, negative for a signal."""
+        assert self._process is not None
+        spawned = os.pidfd_open(self._process.pid)
+        self._fds.append(spawned)
+        for fd in (self._pidfd, spawned):
+            if fd is not None and not _readable(fd, _REAP_TIMEOUT_S):
+                raise SandboxError(f"The worker (process {self._process.pid}) does not die; its outputs are not used.")
+        status = self._process.wait()
+        # bubblewrap passes its child's end on the way a shell does.
+        return 128 - status if self._cage.program and status > 128 else status
+
+    def control(self) -> Control:
+        return Control.unpack(os.pread(self._control, CONTROL_BYTES, 0))
+
+    def __enter__(self) -> _Worker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None and self._process.returncode is None:
+            if self._pidfd is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            self._process.kill()
+            self._process.wait()
+        self._close()
+
+    def _worker_pid(self) -> int:
+        """The worker's own process id; bubblewrap has reported it before it let the worker run."""
+        assert self._process is not None
+        if self._cage.program is None:
+            return self._process.pid
+        return int(json.loads(os.read(self._info, 4096))["child-pid"])
+
+    def _receive(self, timeout_s: float) -> bytes | None:
+        return os.read(self._reply, 64) if _readable(self._reply, timeout_s) else None
+
+    def _fail(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        control = self.control()
+        said = os.pread(self._messages, 2000, 0).decode(errors="replace").strip()
+        stage = _STAGES[control.stage] if control.stage < len(_STAGES) else "running"
+        why = said or (os.strerror(control.error) if control.error else f"exit status {self._process.returncode}")
+        raise SandboxError(f"The worker failed while {stage} in the {self._cage.name} sandbox: {why}.")
+
+    def _memory(self, name: str) -> int:
+        self._fds.append(os.memfd_create(name, os.MFD_CLOEXEC))
+        return self._fds[-1]
+
+    def _pipe(self) -> tuple[int, int]:
+        ends = os.pipe2(os.O_CLOEXEC)
+        self._fds += ends
+        return ends
+
+    def _close_one(self, fd: int) -> None:
+        self._fds.remove(fd)
+        os.close(fd)
+
+    def _close(self) -> None:
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+        for fd in self._fds:
+            os.close(fd)
+
+
+def _readable(fd: int, timeout_s: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(math.ceil(timeout_s * 1000)))
