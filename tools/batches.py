@@ -1,0 +1,102 @@
+"""One batch: poison, run in a fresh worker, and look at what it left before its time counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernel_scientist.sandbox.execution import Crashed, Finished, TimedOut
+
+from .builds import Build
+from .evaluation import Verdict
+from .targets.base import Device
+from .workload import Workload
+
+__all__ = ["Fault", "Patience", "run_checked", "shape_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a kernel is not accepted. `contender` is its number among those measured together."""
+
+    verdict: Verdict
+    message: str
+    contender: int = 0
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a batch may take: `per_run_s` for each of its runs, and at least `least_s`."""
+
+    least_s: float
+    per_run_s: float
+
+    def batch_s(self, runs: int) -> float:
+        return max(self.least_s, self.per_run_s * runs)
+
+
+def shape_text(shape: Mapping[str, int]) -> str:
+    """A shape as people write it: ``m=128 n=64``."""
+    return " ".join(f"{name}={extent}" for name, extent in shape.items())
+
+
+def run_checked(
+    device: Device,
+    workload: Workload,
+    build: Build,
+    contender: int,
+    *,
+    count: int,
+    timeout_s: float,
+    rng: np.random.Generator,
+    checked_runs: int,
+    reverse: bool = False,
+) -> float | Fault:
+    """Seconds per run of the first `count` runs, or what is wrong with them.
+
+    Every output is checked for coverage, and `checked_runs` of those not yet known to be right, chosen at
+    random when the worker is dead, are compared in full.
+    """
+    workload.poison()
+    outcome = device.run(
+        build.code,
+        workload.workspace,
+        workload.launches(contender),
+        count=count,
+        timeout_s=timeout_s,
+        reverse_fibers=reverse,
+    )
+    where = f"on shape {shape_text(workload.shape)}"
+    if reverse:
+        where += ", threads of each block run in reverse order (is a barrier missing?)"
+    match outcome:
+        case Crashed(reason):
+            return Fault(Verdict.CRASHED, f"{where}: {reason}", contender)
+        case TimedOut(limit_s):
+            text = f"{where}: {count} runs were not over after {limit_s:.1f} s and were stopped"
+            return Fault(Verdict.TIMEOUT, text, contender)
+        case Finished(seconds):
+            fault = _inspect(workload, contender, count, rng, checked_runs, where)
+            return fault if fault is not None else seconds / count
+
+
+def _inspect(
+    workload: Workload, contender: int, count: int, rng: np.random.Generator, checked_runs: int, where: str
+) -> Fault | None:
+    damaged = workload.workspace.damaged()
+    if damaged:
+        return Fault(
+            Verdict.WRONG_RESULT, f"{where}: wrote outside the buffer {', '.join(damaged)}", contender
+        )
+    suspects = workload.suspects(count)
+    chosen = {int(run) for run in rng.permutation(suspects)[:checked_runs]}
+    for run in suspects:
+        if run in chosen or workload.maybe_unwritten(run):
+            mismatch = workload.compare(run)
+            if mismatch is not None:
+                inputs = f"inputs '{workload.distributions[run]}'"
+                return Fault(Verdict.WRONG_RESULT, f"{where}, {inputs}: {mismatch.sentence()}", contender)
+    return None

@@ -1,0 +1,106 @@
+"""Whether a kernel is right: on every test shape and on shapes drawn for it alone, over all distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .batches import Fault, Patience, run_checked, shape_text
+from .builds import Build
+from .evaluation import Check, Verdict
+from .problem import Problem
+from .targets.base import Device
+from .workload import Workload, bytes_per_run
+
+__all__ = ["Correctness", "CorrectnessPlan", "check_correctness"]
+
+_EVERY = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectnessPlan:
+    """The shapes to check, the quick ones first; `names` say of each whether it is listed or drawn."""
+
+    shapes: tuple[Mapping[str, int], ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Correctness:
+    """The checks made and the longest seconds a run took; `fault` is the first thing that was wrong."""
+
+    checks: tuple[Check, ...]
+    slowest_s: float
+    fault: Fault | None
+
+
+def check_correctness(
+    device: Device,
+    problem: Problem,
+    plan: CorrectnessPlan,
+    builds: Sequence[Build],
+    rng: np.random.Generator,
+    *,
+    patience: Patience,
+    memory_bytes: int,
+) -> Correctness:
+    """Run every shape on inputs of every distribution, then again with the fibers in reverse order.
+
+    The second pass exposes a missing barrier: results that depend on the order the threads of a block
+    run in. It stops at the first fault.
+    """
+    checks: list[Check] = []
+    slowest = 0.0
+    for shape, name, build in zip(plan.shapes, plan.names, builds, strict=True):
+        answer = _check_shape(device, problem, shape, build, rng, patience, memory_bytes)
+        title = f"{name} {shape_text(shape)}"
+        if isinstance(answer, Fault):
+            return Correctness((*checks, Check(title, False, answer.message)), slowest, answer)
+        seconds, detail = answer
+        slowest = max(slowest, seconds)
+        checks.append(Check(title, True, detail))
+    return Correctness(tuple(checks), slowest, None)
+
+
+def _check_shape(
+    device: Device,
+    problem: Problem,
+    shape: Mapping[str, int],
+    build: Build,
+    rng: np.random.Generator,
+    patience: Patience,
+    memory_bytes: int,
+) -> tuple[float, str] | Fault:
+    room = max(1, memory_bytes // bytes_per_run(problem, shape, [build.plan]))
+    drawn = (
+        problem.distributions
+        if len(problem.distributions) <= room
+        else rng.permutation(problem.distributions)
+    )
+    runs = min(room, len(problem.distributions))
+    with Workload(device, problem, shape, [build.plan], runs) as workload:
+        for run in range(runs):
+            workload.fill(run, rng, str(drawn[run]))
+        slowest = 0.0
+        for reverse in (False, True):
+            answer = run_checked(
+                device,
+                workload,
+                build,
+                0,
+                count=runs,
+                timeout_s=patience.batch_s(runs),
+                rng=rng,
+                checked_runs=_EVERY,
+                reverse=reverse,
+            )
+            if isinstance(answer, Fault):
+                return answer
+            slowest = max(slowest, answer)
+        changed = workload.changed_inputs()
+        if changed is not None:
+            text = f"on shape {shape_text(shape)}: the inputs of run {changed} were changed"
+            return Fault(Verdict.WRONG_RESULT, text)
+    return slowest, f"{runs} distributions, threads in both orders"

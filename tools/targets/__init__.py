@@ -1,0 +1,39 @@
+"""Where kernels are evaluated; each target is one file here and one line in `_TARGETS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernel_scientist.sandbox.errors import UsageError
+
+from ..errors import nearest
+from .base import Target
+
+__all__ = ["Target", "resolve_target", "target_names"]
+
+
+def _cpu(allow_no_sandbox: bool) -> Target:
+    from .cpu import CpuTarget
+
+    return CpuTarget(allow_no_sandbox=allow_no_sandbox)
+
+
+# In the order in which "auto" takes the first that this machine has.
+_TARGETS: dict[str, Callable[[bool], Target]] = {"cpu": _cpu}
+
+
+def target_names() -> list[str]:
+    """What `resolve_target` accepts."""
+    return ["auto", *_TARGETS]
+
+
+def resolve_target(name: str = "auto", *, allow_no_sandbox: bool = False) -> Target:
+    """The target called `name`; ``auto`` is the best this machine has, and the target's own name says which.
+
+    UsageError for an unknown name, UnusableEnvironment when the machine lacks what the target needs.
+    """
+    if name == "auto":
+        name = next(iter(_TARGETS))
+    if name not in _TARGETS:
+        raise UsageError(f"there is no target '{name}'; {nearest(name, target_names())}")
+    return _TARGETS[name](allow_no_sandbox)
