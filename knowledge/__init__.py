@@ -1,0 +1,46 @@
+"""Documents in, cited passages out: load → chunk → embed → store → retrieve.
+
+    with KnowledgeBase.open() as knowledge:
+        knowledge.add("papers/")
+        for passage in knowledge.search("which instructions read LDS fastest?"):
+            print(passage.citation, passage.text)
+
+Importing this package loads neither Chroma nor the embedding model; what needs them imports them.
+"""
+
+from __future__ import annotations
+
+from .embedding import Embedder, FakeEmbedder, OfflineEmbedder
+from .knowledge_base import KnowledgeBase
+from .packing import pack
+from .records import (
+    AddItem,
+    AddProgress,
+    AddReport,
+    Citation,
+    Document,
+    DocumentKind,
+    KnowledgeStatus,
+    Passage,
+    Source,
+)
+from .tokens import count_tokens, prepare_tiktoken
+
+__all__ = [
+    "AddItem",
+    "AddProgress",
+    "AddReport",
+    "Citation",
+    "Document",
+    "DocumentKind",
+    "Embedder",
+    "FakeEmbedder",
+    "KnowledgeBase",
+    "KnowledgeStatus",
+    "OfflineEmbedder",
+    "Passage",
+    "Source",
+    "count_tokens",
+    "pack",
+    "prepare_tiktoken",
+]

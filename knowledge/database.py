@@ -1,0 +1,114 @@
+"""Opening the SQLite file, and its errors as sentences."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+from kernel_scientist.sandbox.errors import KernelScientistError, UnusableEnvironment, UsageError
+from kernel_scientist.sandbox.files import explained
+
+__all__ = ["connect", "explain", "explained_database", "transaction"]
+
+_VERSION = 1
+_BUSY_S = 60.0
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the database at `path`, made when missing; usable from any thread, by one at a time."""
+    with explained("open the knowledge base", path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with explained_database(path):
+        connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    # FULL: what an add has reported must survive a power cut as well as a kill.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0:
+        _create(connection)
+    elif version != _VERSION:
+        raise UsageError(
+            f"The knowledge base at {path} is of version {version}, and this program reads {_VERSION}; "
+            "update the program, or choose another folder."
+        )
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    schema = (Path(__file__).parent / "schema.sql").read_text()
+    with transaction(connection):
+        # Asked again under the lock: another process may have been first.
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in _statements(schema):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One by one, since `executescript` would commit the transaction it is in."""
+    held = ""
+    for line in script.splitlines():
+        held += line.split("--")[0] + "\n"
+        if sqlite3.complete_statement(held):
+            yield held
+            held = ""
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None]:
+    """All of the block's changes or none; waits for other writers."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        # SQLite has rolled back by itself after some errors, a full disk among them.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def explained_database(path: Path) -> Generator[None]:
+    """Turn any `sqlite3.DatabaseError` of the block into the sentence of `explain`."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise explain(error, path) from error
+
+
+def explain(error: sqlite3.DatabaseError, path: Path) -> KernelScientistError:
+    """The sentence for what SQLite met at `path`."""
+    # Extended codes keep the primary one in their low byte. Errors of Python's own binding have none.
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return UnusableEnvironment(
+            f"No space is left for the knowledge base at {path}; free some and try again."
+        )
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return UsageError(
+            f"The knowledge base at {path} cannot be written ({error}); change its permissions, or choose "
+            "another folder with KERNEL_SCIENTIST_HOME."
+        )
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return UnusableEnvironment(
+            f"Another process has kept the knowledge base at {path} busy for {_BUSY_S:g} s; "
+            "wait for it, or stop it."
+        )
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return UsageError(
+            f"The knowledge base at {path} is damaged ({error}); "
+            "move that file away and add your documents again."
+        )
+    return UnusableEnvironment(f"The knowledge base at {path} failed: {error}.")
