@@ -1,0 +1,218 @@
+"""The closing report of a run: what was won, on what evidence, and what it does not mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from kernel_scientist.agents import Run, SessionResult
+from kernel_scientist.agents import events as ev
+from kernel_scientist.agents.run import BASELINE_ID
+from kernel_scientist.tools.evaluation import Comparison, Evaluation, ShapeTiming
+
+from .judged import light_share, resource_lines, timing_lines
+from .lines import reference
+from .text import count, duration, indent, interval, one_line, percent
+
+__all__ = ["CPU_MEANING", "closing_lines", "closing_values", "run_lines"]
+
+CPU_MEANING = (
+    "What the figures mean: HIP source ran on one core of this CPU, its outputs were checked against the",
+    "NumPy reference, and the times are of those runs. What they do not mean: they predict nothing for an",
+    "MI300, whose memory, LDS and matrix units this CPU does not have. The gfx942 report is the GPU",
+    "compiler's; nothing was run on a GPU.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the report is made of, with the events it comes from."""
+
+    candidates: int
+    accepted: int
+    baseline: ev.EvaluationFinished | None
+    best: ev.EvaluationFinished | None
+    confirmed: ev.ComparisonFinished | None
+    finished: ev.RunFinished | None
+
+
+def closing_lines(result: SessionResult) -> list[str]:
+    """The report of a session that has just ended."""
+    return run_lines(result.run)
+
+
+def run_lines(run: Run) -> list[str]:
+    """The report of a recorded run, from its files alone."""
+    info = run.info
+    facts = _facts(run)
+    ended = f" {reference(facts.finished)}" if facts.finished else ""
+    why = one_line(info.stop_reason).rstrip(".")
+    lines = [_headline(run, facts), f"{_effort(info.totals, facts)}. Why it stopped: {why}{ended}."]
+    if info.best is not None:
+        path = _shown(run.path / info.best.path)
+        lines += ["", f"best kernel   {path}   (candidate {info.best.candidate_id})"]
+    lines += _timing_part(facts) + _resource_part(facts)
+    if info.target == "cpu":
+        lines += ["", *CPU_MEANING]
+    return [*lines, "", *_next_lines(run)]
+
+
+def _effort(totals: ev.Totals, facts: _Facts) -> str:
+    tokens = totals.prompt_tokens + totals.completion_tokens
+    return (
+        f"{count(facts.candidates, 'candidate')} tried, {facts.accepted} accepted; "
+        f"{tokens} tokens, {_cost(totals.cost_usd)}; {duration(totals.seconds)}"
+    )
+
+
+def _headline(run: Run, facts: _Facts) -> str:
+    info = run.info
+    if info.best is None:
+        return f"{info.problem}: no correct kernel beat the starting one."
+    how = "confirmed in fresh pairs"
+    if info.best.tier != "confirm":
+        how = f"measured at tier '{info.best.tier}', not confirmed"
+    proof = f" {reference(facts.confirmed)}" if facts.confirmed else ""
+    return f"{info.problem}: {interval(info.best.speedup)} over the starting kernel, {how}{proof}."
+
+
+def _timing_part(facts: _Facts) -> list[str]:
+    timings, source = _best_timings(facts)
+    if not timings or source is None:
+        return []
+    lines = [
+        "",
+        f"times on this device {reference(source)}",
+        *(indent(line) for line in timing_lines(timings)),
+    ]
+    share = _overall_share(timings)
+    if share is not None:
+        lines.append(f"  overall: {percent(share)} of this CPU's speed of light on one core (geometric mean)")
+    return lines
+
+
+def _resource_part(facts: _Facts) -> list[str]:
+    events = {"start": facts.baseline, "best": facts.best}
+    named = [(name, one.evaluation) for name, one in events.items() if one]
+    if not named:
+        return []
+    refs = " ".join(reference(one) for one in events.values() if one)
+    title = f"what the MI300 compiler makes of it (gfx942, compiled and not run) {refs}"
+    return ["", title, *(indent(line) for line in resource_lines(named))]
+
+
+def _next_lines(run: Run) -> list[str]:
+    where = "" if run.path.parent == Path("runs") else f" --runs-dir {run.path.parent}"
+    problem = run.info.problem_path or run.info.problem
+    lines = [
+        f"transcript    {_shown(run.path / 'events.jsonl')}   ([#n] is the line with seq n)",
+        f"read it       kernel-scientist transcript show {run.id}{where}",
+    ]
+    if run.info.best is not None:
+        kernel = _shown(run.path / run.info.best.path)
+        return [*lines, f"try next      kernel-scientist bench {kernel} --problem {problem}"]
+    return [
+        *lines,
+        f"try next      kernel-scientist run {problem} --generations {2 * max(1, run.info.generations)}",
+    ]
+
+
+def closing_values(result: SessionResult) -> dict[str, Any]:
+    """The same report as JSON values."""
+    run = result.run
+    info = run.info
+    facts = _facts(run)
+    timings, _ = _best_timings(facts)
+    return {
+        "run": run.id,
+        "path": str(run.path),
+        "transcript": str(run.path / "events.jsonl"),
+        "status": result.status,
+        "stop_reason": result.stop_reason,
+        "exit_code": result.exit_code,
+        "problem": info.problem,
+        "target": info.target,
+        "device": info.device,
+        "sandbox": info.sandbox,
+        "candidates": facts.candidates,
+        "accepted": facts.accepted,
+        "totals": info.totals.model_dump(mode="json"),
+        "best": _best_values(run),
+        "timings": TypeAdapter(tuple[ShapeTiming, ...]).dump_python(tuple(timings), mode="json"),
+        "speed_of_light_share": _overall_share(timings),
+        "gfx942": {
+            name: _resources(event) for name, event in (("start", facts.baseline), ("best", facts.best))
+        },
+    }
+
+
+def _best_values(run: Run) -> dict[str, Any] | None:
+    best = run.info.best
+    if best is None:
+        return None
+    return best.model_dump(mode="json") | {"path": str(run.path / best.path)}
+
+
+def _resources(event: ev.EvaluationFinished | None) -> list[Any] | None:
+    if event is None:
+        return None
+    values = TypeAdapter(Evaluation).dump_python(event.evaluation, mode="json")
+    return list(values["resources"])
+
+
+def _facts(run: Run) -> _Facts:
+    best_id = run.info.best.candidate_id if run.info.best else None
+    judged: dict[str, ev.EvaluationFinished] = {}
+    confirmed = None
+    finished = None
+    made = 0
+    for event in run.events():
+        match event:
+            case ev.CandidateCreated():
+                made += event.parent_id is not None
+            case ev.EvaluationFinished():
+                judged[event.candidate_id] = event
+            case ev.ComparisonFinished() if (event.a_id, event.b_id) == (BASELINE_ID, best_id):
+                confirmed = event
+            case ev.RunFinished():
+                finished = event
+            case _:
+                pass
+    accepted = sum(one.evaluation.accepted for name, one in judged.items() if name != BASELINE_ID)
+    best = judged.get(best_id) if best_id else None
+    return _Facts(made, accepted, judged.get(BASELINE_ID), best, confirmed, finished)
+
+
+def _best_timings(facts: _Facts) -> tuple[Sequence[ShapeTiming], ev.Event | None]:
+    """Timings of the best kernel, from the confirming comparison where there was one."""
+    if facts.confirmed is not None:
+        comparison: Comparison = facts.confirmed.comparison
+        return comparison.timings or comparison.b.timings, facts.confirmed
+    shown = facts.best or facts.baseline
+    return (shown.evaluation.timings, shown) if shown else ((), None)
+
+
+def _overall_share(timings: Sequence[ShapeTiming]) -> float | None:
+    shares = [light_share(timing) for timing in timings]
+    known = [share for share in shares if share is not None]
+    if not known or len(known) < len(shares):
+        return None
+    product = 1.0
+    for share in known:
+        product *= share ** (1.0 / len(known))
+    return product
+
+
+def _cost(cost_usd: float | None) -> str:
+    return "cost unknown" if cost_usd is None else f"${cost_usd:.2f}"
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,152 @@
+"""``kernel-scientist knowledge``: add literature, list it, search it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from .app import LazyCommand, LazyGroup
+from .output import echo, echo_all, json_option, print_json, remark
+from .text import clean, columns, indent, one_line
+
+if TYPE_CHECKING:
+    from kernel_scientist.knowledge import KnowledgeBase, Passage
+
+__all__ = ["add", "announce_first_use", "knowledge", "list_command", "open_knowledge", "search"]
+
+SOME_FAILED = 6
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "add": LazyCommand("knowledge:add", "Add literature: files and folders."),
+        "list": LazyCommand("knowledge:list_command", "List the documents."),
+        "search": LazyCommand("knowledge:search", "Search as the Researcher does."),
+    },
+)
+def knowledge() -> None:
+    """Add literature, list it, search it.
+
+    A library of notes on MI300 and on fast HIP kernels is there from the start.
+    """
+
+
+def open_knowledge() -> KnowledgeBase:
+    """The user's knowledge base; says so when it has to be made first, which takes a while."""
+    from kernel_scientist.knowledge import KnowledgeBase
+
+    announce_first_use()
+    return KnowledgeBase.open()
+
+
+def announce_first_use() -> None:
+    """Say that the bundled library is about to be read, where it was not yet."""
+    from kernel_scientist.sandbox.files import data_home
+
+    if not (data_home() / "knowledge").exists():
+        remark("Reading the bundled library into the knowledge base; this is done once.", "dim")
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Mark what is added; may be repeated.")
+@json_option
+def add(sources: tuple[str, ...], tags: tuple[str, ...], as_json: bool) -> int:
+    """Add each SOURCE, a file or a folder, to the knowledge base.
+
+    Exit code 6 when some of them could not be added; the others are.
+    """
+    with open_knowledge() as base:
+        report = base.add(*sources, tags=tags)
+    failed = [item for item in report.items if item.status == "failed"]
+    if as_json:
+        print_json({"items": [asdict(item) for item in report.items]})
+    else:
+        rows = [
+            (item.status, f"{item.chunks} passages", str(item.source), one_line(item.reason or ""))
+            for item in report.items
+        ]
+        echo_all(columns(rows))
+        if failed:
+            remark(f"{len(failed)} of {len(report.items)} could not be added.")
+    return SOME_FAILED if failed else 0
+
+
+@click.command("list")
+@json_option
+def list_command(as_json: bool) -> int:
+    """List the documents of the knowledge base."""
+    with open_knowledge() as base:
+        documents = base.documents()
+    if as_json:
+        print_json([asdict(document) for document in documents])
+        return 0
+    rows = [
+        (one.id, one.kind, one_line(one.title), _shortened(one.tags), one_line(one.source))
+        for one in documents
+    ]
+    echo_all(columns(rows, header=("document", "kind", "title", "tags", "source")))
+    return 0
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True, metavar="QUERY...")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="How many passages.",
+)
+@click.option("--kind", type=click.Choice(["literature", "experience"]), help="Only this kind of document.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="Only documents with this tag; may be repeated."
+)
+@json_option
+def search(
+    query: tuple[str, ...],
+    limit: int,
+    kind: Literal["literature", "experience"] | None,
+    tags: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Search the knowledge base for QUERY, best passage first."""
+    with open_knowledge() as base:
+        passages = base.search(" ".join(query), limit=limit, kind=kind, tags=tags or None)
+    if as_json:
+        print_json([asdict(passage) for passage in passages])
+        return 0
+    if not passages:
+        remark("Nothing was found; try other words, or add literature with 'kernel-scientist knowledge add'.")
+    for passage in passages:
+        _print_passage(passage)
+    return 0
+
+
+def _shortened(tags: Sequence[str], shown: int = 4) -> str:
+    more = f", {len(tags) - shown} more" if len(tags) > shown else ""
+    return ", ".join(tags[:shown]) + more
+
+
+def _print_passage(passage: Passage) -> None:
+    cited = passage.citation
+    place = "".join(
+        [
+            f", {cited.section}" if cited.section else "",
+            f", page {cited.page}" if cited.page is not None else "",
+        ]
+    )
+    echo(
+        f"{passage.id}  {one_line(cited.title + place)}  (score {passage.score:.3f}, {passage.matched})",
+        "heading",
+    )
+    if cited.source:
+        looked_up = f", looked up {cited.looked_up}" if cited.looked_up else ""
+        echo(f"  {one_line(str(cited.source))}{looked_up}", "dim")
+    echo(indent(clean(passage.text).strip()))
+    echo()

@@ -1,0 +1,110 @@
+"""``kernel-scientist run``: a session of the agents on a problem."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from .output import echo_all, json_option, print_json
+
+__all__ = ["run", "seconds"]
+
+
+_LENGTH = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
+
+
+def seconds(text: str) -> float:
+    """The seconds of a length of time such as ``90``, ``90s``, ``30m`` or ``1h30m``."""
+    match = _LENGTH.fullmatch(text.strip())
+    total = 0.0
+    if match is not None:
+        for part, unit in zip(match.groups(), (3600, 60, 1), strict=True):
+            total += float(part or 0) * unit
+    if total <= 0:
+        raise click.BadParameter(f"'{text}' is not a length of time; write it like 90s, 30m or 1h30m")
+    return total
+
+
+@click.command()
+@click.argument("problem")
+@click.option("--kernel", metavar="FILE", help="Start from this kernel (a file, or a name of the problem's).")
+@click.option("--target", metavar="NAME", help="Where kernels are judged: auto, cpu.  [default: auto]")
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="offline, or a model of an OpenAI-compatible endpoint.  [default: offline]",
+)
+@click.option("--generations", type=int, metavar="N", help="How many generations at most.  [default: 4]")
+@click.option("--experiments", type=int, metavar="N", help="Experiments in a generation.  [default: 3]")
+@click.option(
+    "--max-time", type=seconds, metavar="TIME", help="Stop after this time, such as 90s, 30m or 1h30m."
+)
+@click.option("--max-evaluations", type=int, metavar="N", help="Stop after so many judged candidates.")
+@click.option("--max-tokens", type=int, metavar="N", help="Stop after so many model tokens.")
+@click.option("--max-cost", type=float, metavar="USD", help="Stop after so many US dollars.")
+@click.option("--no-sandbox", is_flag=True, help="Go on where this machine has no cage for candidates.")
+@click.option("--seed", type=int, metavar="N", help="Seed of the judge's draws and of the offline model.")
+@click.option(
+    "--runs-dir", metavar="DIR", type=click.Path(path_type=Path), help="Where runs are kept.  [default: runs]"
+)
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a configuration key; may be repeated."
+)
+@json_option
+def run(
+    problem: str,
+    kernel: str | None,
+    target: str | None,
+    model: str | None,
+    generations: int | None,
+    experiments: int | None,
+    max_time: float | None,
+    max_evaluations: int | None,
+    max_tokens: int | None,
+    max_cost: float | None,
+    no_sandbox: bool,
+    seed: int | None,
+    runs_dir: Path | None,
+    sets: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Let the agents make a kernel of PROBLEM faster.
+
+    PROBLEM is the name of a bundled problem (see `kernel-scientist problem list`) or a folder with a
+    problem.toml. Progress goes to stderr, the closing report to stdout.
+
+    Exit code 0: a faster kernel was confirmed. 3: nothing correct beat the starting kernel. 4: stopped by a
+    limit. 130: stopped by Ctrl-C.
+    """
+    from kernel_scientist.agents import Session, load_config
+
+    from .closing import closing_lines, closing_values
+    from .knowledge import announce_first_use
+    from .progress import open_display
+
+    config = load_config(
+        sets=sets,
+        flags={
+            "target": target,
+            "model": model,
+            "generations": generations,
+            "experiments": experiments,
+            "runs_dir": runs_dir,
+            "seed": seed,
+            "allow_no_sandbox": no_sandbox or None,
+            "limits.max_time_s": max_time,
+            "limits.max_evaluations": max_evaluations,
+            "limits.max_tokens": max_tokens,
+            "limits.max_cost_usd": max_cost,
+        },
+    )
+    announce_first_use()
+    with open_display(config.limits.max_time_s) as display:
+        result = Session(problem, kernel=kernel, config=config, observer=display.show).run()
+    if as_json:
+        print_json(closing_values(result))
+    else:
+        echo_all(closing_lines(result))
+    return result.exit_code

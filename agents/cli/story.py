@@ -1,0 +1,170 @@
+"""A run told in order: the agents in turn, what they cited, each candidate's diff, verdict and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kernel_scientist.agents import Run
+from kernel_scientist.agents import events as ev
+from kernel_scientist.agents.messages import Experiment, Finding, Hypotheses, Selection
+
+from .judged import resource_lines, timing_lines, verdict_line
+from .lines import event_line, reference
+from .output import Style
+from .text import clean, indent, interval, one_line, times
+
+__all__ = ["story_lines"]
+
+Line = tuple[str, Style]
+
+_DIFF_LIMIT = 400
+
+
+def story_lines(run: Run, events: Iterable[ev.Event], *, diffs: bool = True) -> Iterator[Line]:
+    """Lines with their styles; each ends with the event that its figures come from."""
+    yield f"record: {run.path / 'events.jsonl'}; [#n] is its line with seq n", "dim"
+    speaker = ""
+    for event in events:
+        if isinstance(event, (ev.SpeakerSelected, ev.MessageSent)) and event.agent != speaker:
+            speaker = event.agent
+            yield "", ""
+            yield f"{speaker.capitalize()} {reference(event)}", "heading"
+        yield from _told(event, diffs)
+        if isinstance(event, (ev.MessageSent, ev.GenerationStarted)):
+            # Each turn gets a heading of its own, also when the same agent is chosen again.
+            speaker = ""
+
+
+def _told(event: ev.Event, diffs: bool) -> Iterator[Line]:
+    match event:
+        case ev.GenerationStarted():
+            yield "", ""
+            best = f"{event.best_id} at {times(event.best_speedup)}" if event.best_speedup else event.best_id
+            head = f"generation {event.generation} of {event.generations}, best so far {best}"
+            yield f"{head} {reference(event)}", "heading"
+        case ev.MessageSent():
+            yield f"  says {reference(event)}", "dim"
+            yield from _message(event)
+        case ev.ModelCall():
+            yield f"  {_call(event)} {reference(event)}", "dim"
+        case ev.PassagesRetrieved():
+            yield from _passages(event)
+        case ev.CandidateCreated():
+            yield from _candidate(event, diffs)
+        case ev.EvaluationFinished():
+            yield from _evaluation(event)
+        case ev.ComparisonFinished():
+            yield from _comparison(event)
+        case ev.SpeakerSelected() | ev.EvaluationStarted() | ev.RunFinished():
+            return
+        case _:
+            line = event_line(event)
+            if line is not None:
+                yield f"  {line} {reference(event)}", ""
+
+
+def _message(event: ev.MessageSent) -> Iterator[Line]:
+    match event.content:
+        case Selection() as choice:
+            yield f"  Base {choice.base_id}, Reference {choice.reference_id or 'none'}", ""
+            yield indent(clean(choice.reasons)), ""
+        case Hypotheses() as plan:
+            yield from _hypotheses(plan)
+        case Finding() as finding:
+            yield from _finding(finding)
+        case _:
+            yield indent(clean(event.text)), ""
+
+
+def _hypotheses(plan: Hypotheses) -> Iterator[Line]:
+    if plan.nothing_to_try:
+        yield indent(clean(plan.nothing_to_try)), ""
+        return
+    for number, avenue in enumerate(plan.avenues, start=1):
+        yield f"  avenue {number}: {one_line(f'{avenue.title}. {avenue.rationale}')}", ""
+    chosen = {choice.experiment: choice.criterion for choice in plan.chosen}
+    for number, one in enumerate(plan.experiments):
+        yield from _experiment(number, one, chosen.get(number))
+
+
+def _experiment(number: int, one: Experiment, criterion: str | None) -> Iterator[Line]:
+    runs = f"runs: {criterion}" if criterion is not None else "not run"
+    yield f"  experiment {number + 1} ({runs}): {one_line(one.description)}", ""
+    predicted = f"predicted {one.uplift_min:+.0f} % to {one.uplift_max:+.0f} %"
+    innovation = f", innovation {one.innovation:.0f} of 100"
+    cites = f"; cites {', '.join(one.citations)}" if one.citations else ""
+    yield f"      {predicted}{innovation}{one_line(cites)}", ""
+    for item in one.rubric:
+        yield f"      - {one_line(item)}", ""
+
+
+def _finding(finding: Finding) -> Iterator[Line]:
+    yield f"  tried: {one_line(finding.tried)}", ""
+    yield f"  happened: {one_line(finding.happened)}", ""
+    measured = "not measured" if finding.measured_uplift is None else f"{finding.measured_uplift:+.1f} %"
+    predicted = f"predicted {finding.predicted_min:+.0f} % to {finding.predicted_max:+.0f} %"
+    yield f"  uplift over the Base: {measured}, {predicted}: {finding.calibration}", ""
+    if finding.next:
+        yield f"  next: {one_line(finding.next)}", ""
+
+
+def _call(event: ev.ModelCall) -> str:
+    cost = "cost unknown" if event.cost_usd is None else f"${event.cost_usd:.4f}"
+    about = "about " if event.usage.estimated else ""
+    text = (
+        f"model {event.model} ({event.purpose}): {about}{event.usage.prompt_tokens} + "
+        f"{event.usage.completion_tokens} tokens, {cost}, {event.seconds:.2f} s"
+    )
+    return text if event.error is None else f"{text}; try {event.attempt} failed: {one_line(event.error)}"
+
+
+def _passages(event: ev.PassagesRetrieved) -> Iterator[Line]:
+    yield f"  looked up '{one_line(event.query)}' {reference(event)}", ""
+    for passage in event.passages:
+        place = f", {passage.section}" if passage.section else ""
+        page = f", page {passage.page}" if passage.page is not None else ""
+        looked_up = f", looked up {passage.looked_up}" if passage.looked_up else ""
+        source = f" — {passage.source}{looked_up}" if passage.source else ""
+        yield f"    {passage.id}: {one_line(passage.title + place + page + source)}", "dim"
+
+
+def _candidate(event: ev.CandidateCreated, diffs: bool) -> Iterator[Line]:
+    if event.parent_id is None:
+        yield f"  candidate {event.candidate_id}: the starting kernel, {event.path} {reference(event)}", ""
+        return
+    yield f"  candidate {event.candidate_id} from Base {event.parent_id}: {event.path} {reference(event)}", ""
+    if not diffs:
+        return
+    lines = clean(event.diff).splitlines()
+    for line in lines[:_DIFF_LIMIT]:
+        yield f"    {line}", {"+": "good", "-": "bad"}.get(line[:1], "")
+    if len(lines) > _DIFF_LIMIT:
+        yield f"    ({len(lines) - _DIFF_LIMIT} more lines in the record)", "dim"
+
+
+def _evaluation(event: ev.EvaluationFinished) -> Iterator[Line]:
+    one = event.evaluation
+    style = "good" if one.accepted else "bad"
+    yield (
+        f"  judge on {event.candidate_id}: {verdict_line(one)}, in {event.seconds:.1f} s {reference(event)}",
+        style,
+    )
+    if not one.accepted:
+        yield indent(clean(one.message).strip(), "    "), ""
+    for check in one.checks:
+        yield (
+            f"    {'passed' if check.passed else 'FAILED'} {one_line(f'{check.name}: {check.detail}')}",
+            "dim",
+        )
+    if one.timings:
+        yield from ((f"    {line}", "") for line in timing_lines(one.timings))
+    if one.resources:
+        yield from ((f"    {line}", "dim") for line in resource_lines([("gfx942", one)]))
+
+
+def _comparison(event: ev.ComparisonFinished) -> Iterator[Line]:
+    one = event.comparison
+    claim = "an improvement" if event.improved else "no improvement shown"
+    head = f"{event.b_id} against {event.a_id} in fresh pairs: {interval(one.speedup)}, {claim}"
+    yield f"  {head}, in {event.seconds:.1f} s {reference(event)}", "good" if event.improved else "bad"
+    yield from ((f"    {line}", "") for line in timing_lines(one.timings))

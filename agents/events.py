@@ -1,0 +1,272 @@
+"""The typed events of a run: one JSON object a line in ``events.jsonl``, in the order they happened.
+
+Whatever a line refers to (a candidate's folder, an evaluation) is on disk before the line is.
+An unknown field is ignored when reading, so that an older version can show a newer run.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from kernel_scientist.tools.evaluation import Comparison, Evaluation, Interval
+
+from .messages import Content
+
+__all__ = [
+    "BestChanged",
+    "CandidateCreated",
+    "CitedPassage",
+    "ComparisonFinished",
+    "ErrorRecorded",
+    "EvaluationFinished",
+    "EvaluationStarted",
+    "Event",
+    "GenerationStarted",
+    "LimitReached",
+    "MessageSent",
+    "ModelCall",
+    "PassagesRetrieved",
+    "RunFinished",
+    "RunStarted",
+    "SpeakerSelected",
+    "ToolCall",
+    "Totals",
+    "Usage",
+    "parse_event",
+]
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", ser_json_inf_nan="strings")
+
+
+class _Event(_Value):
+    """`seq` counts from 1 within a run; `time` is UTC; `generation` is 0 outside the generations."""
+
+    seq: int
+    time: datetime
+    generation: int = 0
+
+
+class Usage(_Value):
+    """Tokens of one model call; `estimated` when the endpoint reported none and we counted."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    estimated: bool = False
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+
+class Totals(_Value):
+    """What a run has used so far. `cost_usd` is ``None`` when a price is unknown."""
+
+    model_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+    evaluations: int = 0
+    candidates: int = 0
+    accepted: int = 0
+    seconds: float = 0.0
+
+
+class CitedPassage(_Value):
+    """A passage of literature as it was shown to an agent, with its citation."""
+
+    id: str
+    title: str
+    section: str = ""
+    page: int | None = None
+    source: str = ""
+    looked_up: str = ""
+    score: float | None = None
+    text: str = ""
+
+
+class RunStarted(_Event):
+    kind: Literal["run_started"] = "run_started"
+    run_id: str
+    problem: str
+    kernel: str
+    target: str
+    device: str = ""
+    sandbox: str = ""
+    models: dict[str, str]
+    generations: int
+    experiments: int
+    limits: dict[str, float | int | None]
+    versions: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+
+class GenerationStarted(_Event):
+    kind: Literal["generation_started"] = "generation_started"
+    generations: int
+    best_id: str
+    best_speedup: float | None = None
+    totals: Totals
+
+
+class SpeakerSelected(_Event):
+    kind: Literal["speaker_selected"] = "speaker_selected"
+    agent: str
+    slot: int | None = None
+    attempt: int | None = None
+
+
+class MessageSent(_Event):
+    """An agent spoke: the typed content and the same as text."""
+
+    kind: Literal["message"] = "message"
+    agent: str
+    content: Content
+    text: str
+
+
+class ModelCall(_Event):
+    """One attempt at a model call, failed ones included (`error`). `request` is what was new in it.
+
+    `request` lists the messages sent; those already recorded by an earlier call of the same turn are
+    counted in `request_prefix` (the first so many messages of that call) and not repeated.
+    """
+
+    kind: Literal["model_call"] = "model_call"
+    agent: str
+    purpose: str
+    model: str
+    attempt: int = 1
+    usage: Usage
+    cost_usd: float | None = None
+    seconds: float
+    request_prefix: int = 0
+    request: tuple[dict[str, Any], ...] = ()
+    response: dict[str, Any] | None = None
+    error: str | None = None
+
+
+class ToolCall(_Event):
+    kind: Literal["tool_call"] = "tool_call"
+    agent: str
+    tool: str
+    arguments: dict[str, Any]
+    result: str
+    is_error: bool = False
+    called_by: Literal["model", "agent"] = "model"
+    seconds: float
+
+
+class PassagesRetrieved(_Event):
+    kind: Literal["passages_retrieved"] = "passages_retrieved"
+    agent: str
+    query: str
+    passages: tuple[CitedPassage, ...]
+
+
+class CandidateCreated(_Event):
+    """`path` is relative to the run folder; `diff` is a unified diff against the parent."""
+
+    kind: Literal["candidate_created"] = "candidate_created"
+    candidate_id: str
+    parent_id: str | None = None
+    reference_id: str | None = None
+    slot: int | None = None
+    attempt: int = 1
+    path: str
+    key: str
+    diff: str = ""
+    report: str = ""
+
+
+class EvaluationStarted(_Event):
+    kind: Literal["evaluation_started"] = "evaluation_started"
+    candidate_id: str
+    tier: str
+
+
+class EvaluationFinished(_Event):
+    kind: Literal["evaluation_finished"] = "evaluation_finished"
+    candidate_id: str
+    evaluation: Evaluation
+    seconds: float
+
+
+class ComparisonFinished(_Event):
+    """Fresh measurements of candidate B against A, made before a claim; `improved` is the claim."""
+
+    kind: Literal["comparison_finished"] = "comparison_finished"
+    a_id: str
+    b_id: str
+    comparison: Comparison
+    improved: bool
+    seconds: float
+
+
+class BestChanged(_Event):
+    """A candidate now leads; its speedup is over the starting kernel, at `tier`."""
+
+    kind: Literal["best_changed"] = "best_changed"
+    candidate_id: str
+    previous_id: str
+    speedup: Interval
+    tier: str
+
+
+class LimitReached(_Event):
+    kind: Literal["limit_reached"] = "limit_reached"
+    limit: str
+    used: float
+    maximum: float
+    sentence: str
+
+
+class ErrorRecorded(_Event):
+    """Something went wrong; with `recovered` the session went on."""
+
+    kind: Literal["error"] = "error"
+    where: str
+    message: str
+    recovered: bool
+
+
+class RunFinished(_Event):
+    kind: Literal["run_finished"] = "run_finished"
+    status: str
+    stop_reason: str
+    exit_code: int
+    best_id: str | None = None
+    best_path: str | None = None
+    speedup: Interval | None = None
+    totals: Totals
+
+
+Event = Annotated[
+    RunStarted
+    | GenerationStarted
+    | SpeakerSelected
+    | MessageSent
+    | ModelCall
+    | ToolCall
+    | PassagesRetrieved
+    | CandidateCreated
+    | EvaluationStarted
+    | EvaluationFinished
+    | ComparisonFinished
+    | BestChanged
+    | LimitReached
+    | ErrorRecorded
+    | RunFinished,
+    Field(discriminator="kind"),
+]
+
+_adapter: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def parse_event(line: str | bytes) -> Event:
+    """Read one line of ``events.jsonl``. Raises `ValueError` on a line that is not an event."""
+    return _adapter.validate_json(line)

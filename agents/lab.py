@@ -1,0 +1,201 @@
+"""The laboratory the four agents share: the population, the judge, the literature, the record."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from kernel_scientist.tools.evaluation import Evaluation
+
+from . import events as ev
+from .budget import Budget
+from .config import Config
+from .interrupts import Interrupted
+from .messages import Experiment
+from .population import Member, Population
+from .recorder import Recorder, unified_diff
+from .replies import clean
+from .requests import PassageView, ProblemView
+
+if TYPE_CHECKING:
+    from kernel_scientist.knowledge.records import Passage
+
+__all__ = ["Evaluator", "Lab", "Library", "StopSignal"]
+
+T = TypeVar("T")
+
+PASSAGE_CHARACTERS = 1800
+"""What of one passage an agent is shown."""
+
+
+class Evaluator(Protocol):
+    """Evaluates a member of the population by id; a repeated call answers from its cache."""
+
+    def __call__(self, candidate_id: str) -> Evaluation: ...
+
+
+class Library(Protocol):
+    """Where passages come from: a `KnowledgeBase`, or anything that searches like one."""
+
+    def search(self, query: str, *, limit: int = 8) -> Sequence[Passage]: ...
+
+
+class StopSignal:
+    """Set once, from a signal handler or a cancelled caller; whoever waits stops waiting."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+        self.reason = ""
+
+    def set(self, reason: str) -> None:
+        self.reason = self.reason or reason
+        self._event.set()
+
+    def check(self) -> None:
+        if self._event.is_set():
+            raise Interrupted(self.reason)
+
+    async def unless_stopped(self, work: Awaitable[T]) -> T:
+        """Await `work`, or raise `Interrupted` as soon as the signal is set.
+
+        Cancellation never passes through AutoGen's runtime, which hangs when a tool is cancelled.
+        """
+        task = asyncio.ensure_future(work)
+        stopper = asyncio.ensure_future(self._event.wait())
+        try:
+            await asyncio.wait({task, stopper}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopper.cancel()
+            if not task.done():
+                task.cancel()
+        if task.done() and not task.cancelled():
+            return task.result()
+        raise Interrupted(self.reason)
+
+
+@dataclass(slots=True)
+class Lab:
+    """What the agents of a session share.
+
+    `failure` is an exception that must end the session; `shown` holds every passage shown so far.
+    """
+
+    problem: ProblemView
+    population: Population
+    evaluator: Evaluator
+    library: Library | None
+    recorder: Recorder
+    budget: Budget
+    config: Config
+    stop: StopSignal = field(default_factory=StopSignal)
+    failure: BaseException | None = None
+    shown: dict[str, PassageView] = field(default_factory=dict[str, PassageView])
+    _judging: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def evaluate(self, candidate_id: str) -> Evaluation:
+        """Have a member judged in a thread; at most one at a time. A judged one is not judged again.
+
+        The starting kernel is judged whatever the limits, and not counted: without it there is no session.
+        """
+        async with self._judging:
+            member = self.population[candidate_id]
+            if member.evaluation is not None:
+                return member.evaluation
+            self.stop.check()
+            if member is not self.population.baseline:
+                self.budget.check_evaluation()
+            self.recorder.emit(ev.EvaluationStarted, candidate_id=candidate_id, tier="screen")
+            began = time.perf_counter()
+            work = asyncio.to_thread(self.evaluator, candidate_id)
+            evaluation = await self.stop.unless_stopped(work)
+            self.record_evaluation(member, evaluation, time.perf_counter() - began)
+            return evaluation
+
+    def record_evaluation(self, member: Member, evaluation: Evaluation, seconds: float) -> None:
+        """Write down an evaluation, charge it, and see whether there is a new best."""
+        self.population.record(member.id, evaluation)
+        if member is not self.population.baseline:
+            self.budget.charge_evaluation(accepted=evaluation.accepted)
+        self.recorder.write_evaluation(member.id, evaluation)
+        self.recorder.emit(
+            ev.EvaluationFinished, candidate_id=member.id, evaluation=evaluation, seconds=seconds
+        )
+        if self.population.leads(member) and evaluation.speedup is not None:
+            previous, self.population.best_id = self.population.best_id, member.id
+            self.recorder.emit(
+                ev.BestChanged,
+                candidate_id=member.id,
+                previous_id=previous,
+                speedup=evaluation.speedup,
+                tier=evaluation.tier,
+            )
+
+    def search(self, agent: str, query: str, limit: int) -> list[PassageView]:
+        """Passages on `query`, recorded as shown."""
+        if self.library is None or limit < 1:
+            return []
+        # In this thread: a search takes milliseconds, and SQLite connections belong to their thread.
+        passages = self.library.search(clean(query, 500), limit=limit)
+        shown = [_cited(one) for one in passages]
+        self.recorder.emit(ev.PassagesRetrieved, agent=agent, query=query, passages=tuple(shown))
+        views = [PassageView(id=one.id, citation=_citation(one), text=one.text) for one in shown]
+        self.shown.update({one.id: one for one in views})
+        return views
+
+    def note(self, where: str, message: str) -> None:
+        """Record something that went wrong and that the session gets over."""
+        self.recorder.emit(ev.ErrorRecorded, where=where, message=clean(message, 1000), recovered=True)
+
+    def create_candidate(
+        self, source: str, *, base: Member, reference_id: str | None, slot: int, attempt: int,
+        experiment: Experiment, report: str,
+    ) -> Member:  # fmt: skip
+        """Add a candidate to the population and to the run folder."""
+        generation = self.recorder.generation
+        member = self.population.add(
+            source, parent_id=base.id, reference_id=reference_id, generation=generation,
+            slot=slot, attempt=attempt, experiment=experiment,
+        )  # fmt: skip
+        self.budget.charge_candidate()
+        self.announce(member, report)
+        return member
+
+    def announce(self, member: Member, report: str = "") -> None:
+        """Write a member's files, then the event that tells of it."""
+        path = self.recorder.write_candidate(member.id, member.source, report)
+        parent = None if member.parent_id is None else self.population[member.parent_id]
+        diff = "" if parent is None else unified_diff(parent.source, member.source, parent.id, member.id)
+        self.recorder.emit(
+            ev.CandidateCreated,
+            candidate_id=member.id,
+            parent_id=member.parent_id,
+            reference_id=member.reference_id,
+            slot=member.slot,
+            attempt=member.attempt,
+            path=path,
+            key=member.key,
+            diff=diff,
+            report=report,
+        )
+
+
+def _cited(passage: Passage) -> ev.CitedPassage:
+    citation = passage.citation
+    return ev.CitedPassage(
+        id=passage.id,
+        title=citation.title,
+        section=citation.section,
+        page=citation.page,
+        source=citation.source,
+        looked_up=citation.looked_up or "",
+        score=passage.score,
+        text=clean(passage.text, PASSAGE_CHARACTERS),
+    )
+
+
+def _citation(passage: ev.CitedPassage) -> str:
+    page = f"p. {passage.page}" if passage.page is not None else ""
+    return ", ".join(part for part in (passage.title, passage.section, page, passage.source) if part)

@@ -1,0 +1,215 @@
+"""What the agents say to one another: the typed contents of a conversation's messages.
+
+Each content carries a `type` tag, so that a recorded message can be read back without knowing who spoke.
+Uplifts are percent over the Base: ``(time of Base / time of candidate - 1) * 100``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "Avenue",
+    "CandidateProposal",
+    "Choice",
+    "Content",
+    "EvaluationFailure",
+    "Experiment",
+    "Finding",
+    "GenerationTask",
+    "Hypotheses",
+    "Selection",
+    "StepFailed",
+    "Stopped",
+]
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", ser_json_inf_nan="strings")
+
+
+class GenerationTask(_Content):
+    """What opens a conversation: which generation of how many, and how many tries a failure is worth."""
+
+    type: Literal["generation_task"] = "generation_task"
+    generation: int
+    generations: int
+    experiments: int
+    build_repairs: int
+    result_repairs: int
+
+    @property
+    def text(self) -> str:
+        return f"Generation {self.generation} of {self.generations}: find a faster kernel."
+
+
+class Selection(_Content):
+    """The Selector's choice: the kernel to build on and a contrasting one to learn from."""
+
+    type: Literal["selection"] = "selection"
+    base_id: str
+    reference_id: str | None = None
+    reasons: str
+
+    @property
+    def text(self) -> str:
+        return f"Base {self.base_id}, Reference {self.reference_id or 'none'}. {self.reasons}"
+
+
+class Avenue(_Content):
+    """A direction that may make the Base faster."""
+
+    title: str
+    rationale: str = ""
+
+
+class Experiment(_Content):
+    """One concrete change with its predicted uplift (percent over the Base) and what it rests on."""
+
+    description: str
+    rubric: tuple[str, ...]
+    strategy: str = "other"
+    uplift_min: float
+    uplift_max: float
+    innovation: float = Field(ge=0, le=100)
+    citations: tuple[str, ...] = ()
+
+
+class Choice(_Content):
+    """An experiment that will run (`experiment` indexes the list) and the criterion that chose it."""
+
+    experiment: int
+    criterion: str
+
+
+class Hypotheses(_Content):
+    """The Researcher's avenues and experiments, and which of them run.
+
+    `nothing_to_try` is the reason when there is no experiment at all.
+    """
+
+    type: Literal["hypotheses"] = "hypotheses"
+    avenues: tuple[Avenue, ...] = ()
+    experiments: tuple[Experiment, ...] = ()
+    chosen: tuple[Choice, ...] = ()
+    nothing_to_try: str | None = None
+
+    @property
+    def text(self) -> str:
+        if self.nothing_to_try:
+            return self.nothing_to_try
+        lines = [f"{len(self.avenues)} avenues, {len(self.experiments)} experiments; running:"]
+        for number, choice in enumerate(self.chosen, start=1):
+            one = self.experiments[choice.experiment]
+            predicted = f"predicted {one.uplift_min:+.0f} % to {one.uplift_max:+.0f} %"
+            cited = f"; cites {', '.join(one.citations)}" if one.citations else ""
+            lines.append(
+                f"{number}. ({choice.criterion}) {one.description} "
+                f"[{predicted}, innovation {one.innovation:.0f}{cited}]"
+            )
+        return "\n".join(lines)
+
+
+class CandidateProposal(_Content):
+    """The Coder's candidate, named by id only, with the report of what was really implemented.
+
+    `slot` is the number of the chosen experiment (from 0), `attempt` counts from 1.
+    """
+
+    type: Literal["candidate_proposal"] = "candidate_proposal"
+    candidate_id: str
+    slot: int
+    attempt: int
+    report: str
+
+    @property
+    def text(self) -> str:
+        return f"Candidate {self.candidate_id} (attempt {self.attempt}). {self.report}"
+
+
+class EvaluationFailure(_Content):
+    """The Benchmarker hands a failed candidate back for repair; `evidence` is the judge's."""
+
+    type: Literal["evaluation_failure"] = "evaluation_failure"
+    candidate_id: str
+    slot: int
+    attempt: int
+    verdict: str
+    evidence: str
+    tries_left: int
+
+    @property
+    def text(self) -> str:
+        return f"Candidate {self.candidate_id}: {self.verdict}; {self.tries_left} tries left. {self.evidence}"
+
+
+class Finding(_Content):
+    """What an experiment taught. Measured figures come from the judge, never from a model.
+
+    `calibration` compares `measured_uplift` with the predicted range; `author` is ``agent`` when the
+    model gave no usable finding and the figures alone had to speak.
+    """
+
+    type: Literal["finding"] = "finding"
+    candidate_id: str
+    slot: int
+    verdict: str
+    tried: str
+    happened: str
+    next: str = ""
+    predicted_min: float
+    predicted_max: float
+    measured_uplift: float | None = None
+    speedup: float | None = None
+    time_us: float | None = None
+    calibration: Literal["below", "within", "above", "not measured"] = "not measured"
+    author: Literal["model", "agent"] = "model"
+
+    @property
+    def text(self) -> str:
+        measured = "not measured" if self.measured_uplift is None else f"{self.measured_uplift:+.1f} %"
+        return (
+            f"Candidate {self.candidate_id}: {self.verdict}. Tried: {self.tried} Happened: {self.happened} "
+            f"Uplift {measured} ({self.calibration}; predicted {self.predicted_min:+.0f} % to "
+            f"{self.predicted_max:+.0f} %). Next: {self.next}"
+        )
+
+
+class StepFailed(_Content):
+    """An agent could not do its step, repairs included; the session goes on without it."""
+
+    type: Literal["step_failed"] = "step_failed"
+    agent: str
+    slot: int | None = None
+    reason: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.agent} gave no usable answer: {self.reason}"
+
+
+class Stopped(_Content):
+    """The conversation ends here: a limit, an interruption, or an endpoint that cannot be used."""
+
+    type: Literal["stopped"] = "stopped"
+    agent: str
+    reason: str
+
+    @property
+    def text(self) -> str:
+        return f"Stopped: {self.reason}"
+
+
+Content = Annotated[
+    GenerationTask
+    | Selection
+    | Hypotheses
+    | CandidateProposal
+    | EvaluationFailure
+    | Finding
+    | StepFailed
+    | Stopped,
+    Field(discriminator="type"),
+]

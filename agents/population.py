@@ -1,0 +1,137 @@
+"""The kernels of a session in memory: who descends from whom, how each fared, which is best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from kernel_scientist.tools.errors import PlanError
+from kernel_scientist.tools.evaluation import Evaluation
+from kernel_scientist.tools.kernel import Kernel
+
+from .messages import Experiment, Finding
+from .run import BASELINE_ID
+
+__all__ = ["Member", "Population", "source_key"]
+
+
+@dataclass(slots=True)
+class Member:
+    """One kernel of the population; `kernel` is ``None`` when its plan does not parse (`fault`)."""
+
+    id: str
+    source: str
+    key: str
+    kernel: Kernel | None
+    fault: PlanError | None
+    parent_id: str | None = None
+    reference_id: str | None = None
+    generation: int = 0
+    slot: int | None = None
+    attempt: int = 1
+    experiment: Experiment | None = None
+    evaluation: Evaluation | None = None
+    finding: Finding | None = None
+
+    @property
+    def accepted(self) -> bool:
+        return self.evaluation is not None and self.evaluation.accepted
+
+    @property
+    def speedup(self) -> float | None:
+        """Over the starting kernel; ``None`` when not measured."""
+        if self.evaluation is None or not self.evaluation.accepted or self.evaluation.speedup is None:
+            return None
+        return self.evaluation.speedup.value
+
+
+def source_key(source: str) -> str:
+    """What makes two sources the same kernel: their text without comments' and lines' trailing blanks."""
+    return "\n".join(line.rstrip() for line in source.strip().splitlines())
+
+
+@final
+class Population:
+    """Members by id in the order of creation; implements the candidate store of the evaluation tool."""
+
+    def __init__(self, baseline: Kernel) -> None:
+        self._members: dict[str, Member] = {}
+        self._by_source: dict[str, str] = {}
+        self.add(baseline.source)
+        self.best_id = BASELINE_ID
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._members.values())
+
+    def __contains__(self, candidate_id: object) -> bool:
+        return candidate_id in self._members
+
+    def __getitem__(self, candidate_id: str) -> Member:
+        return self._members[candidate_id]
+
+    @property
+    def baseline(self) -> Member:
+        return self._members[BASELINE_ID]
+
+    @property
+    def best(self) -> Member:
+        return self._members[self.best_id]
+
+    def add(
+        self,
+        source: str,
+        *,
+        parent_id: str | None = None,
+        reference_id: str | None = None,
+        generation: int = 0,
+        slot: int | None = None,
+        attempt: int = 1,
+        experiment: Experiment | None = None,
+    ) -> Member:
+        """Add a kernel under the next id."""
+        kernel: Kernel | None = None
+        fault: PlanError | None = None
+        try:
+            kernel = Kernel.parse(source)
+        except PlanError as error:
+            fault = error
+        key = kernel.key if kernel is not None else ""
+        member = Member(
+            f"{len(self._members):04d}", source, key, kernel, fault,
+            parent_id, reference_id, generation, slot, attempt, experiment,
+        )  # fmt: skip
+        self._members[member.id] = member
+        self._by_source.setdefault(source_key(source), member.id)
+        return member
+
+    def find(self, source: str) -> Member | None:
+        """The member with the same source, if there is one."""
+        found = self._by_source.get(source_key(source))
+        return None if found is None else self._members[found]
+
+    def kernel(self, candidate_id: str) -> Kernel:
+        """The kernel of a member. Raises `KeyError`, or `PlanError` when its plan does not parse."""
+        member = self._members[candidate_id]
+        if member.kernel is None:
+            assert member.fault is not None
+            raise member.fault
+        return member.kernel
+
+    def record(self, candidate_id: str, evaluation: Evaluation) -> None:
+        self._members[candidate_id].evaluation = evaluation
+
+    def leads(self, member: Member) -> bool:
+        """Whether `member` is measured faster than the best so far."""
+        if member.speedup is None or member.id == self.best_id:
+            return False
+        best = self.best.speedup
+        return member.speedup > (1.0 if best is None else best)
+
+    def accepted(self) -> list[Member]:
+        """The members that passed, fastest first."""
+        passed = [member for member in self if member.accepted]
+        return sorted(passed, key=lambda member: -(member.speedup or 0.0))

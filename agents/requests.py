@@ -1,0 +1,234 @@
+"""What each agent is asked: one fenced JSON block of a documented type in every prompt.
+
+    ```json request
+    {"request": "select", ...}
+    ```
+
+A language model and the built-in offline model read the same block. Code, literature and the judge's
+output stand in it as JSON strings: data, never instructions. A backtick is written ``\\u0060`` there, so
+nothing quoted can close the fence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from .messages import Experiment
+
+__all__ = [
+    "AttemptView",
+    "BenchmarkRequest",
+    "CodeRequest",
+    "DigestLine",
+    "KernelView",
+    "PassageView",
+    "PopulationRow",
+    "ProblemView",
+    "Request",
+    "ResearchRequest",
+    "ResultView",
+    "SelectRequest",
+    "ShapeView",
+    "TriedTuning",
+    "Tuning",
+    "find_request",
+    "render_request",
+]
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", ser_json_inf_nan="strings")
+
+
+class ProblemView(_View):
+    """What is to be computed; `buffers` and `scalars` are the names a launch may pass."""
+
+    name: str
+    title: str
+    description: str
+    buffers: tuple[str, ...] = ()
+    scalars: tuple[str, ...] = ()
+    target: str = ""
+    device: str = ""
+
+
+class ShapeView(_View):
+    """Measured time on one shape, its ratio to the starting kernel's, and the speed-of-light time."""
+
+    shape: dict[str, int]
+    time_us: float
+    speedup: float | None = None
+    bound_us: float | None = None
+    bound_by: str | None = None
+
+
+class KernelView(_View):
+    """A kernel with its measurements; `speedup` is over the starting kernel."""
+
+    id: str
+    source: str
+    verdict: str | None = None
+    speedup: float | None = None
+    time_us: float | None = None
+    shapes: tuple[ShapeView, ...] = ()
+    resources: tuple[dict[str, Any], ...] = ()
+
+
+class PopulationRow(_View):
+    """One member of the population. `constants` are the tunable ones."""
+
+    id: str
+    parent_id: str | None = None
+    generation: int = 0
+    verdict: str | None = None
+    speedup: float | None = None
+    time_us: float | None = None
+    shape_times_us: tuple[float, ...] = ()
+    constants: dict[str, int | float | str] = {}
+    summary: str = ""
+
+
+class DigestLine(_View):
+    """One thing learnt, with the candidate that is its evidence."""
+
+    candidate_id: str
+    strategy: str
+    tried: str
+    result: str
+    lesson: str = ""
+
+
+class PassageView(_View):
+    """A passage of literature; cite it by `id`."""
+
+    id: str
+    citation: str
+    text: str
+
+
+class TriedTuning(_View):
+    """A configuration already judged: `values` in the order of the tuning's names."""
+
+    candidate_id: str
+    values: tuple[int | float | str, ...]
+    verdict: str
+    speedup: float | None = None
+
+
+class Tuning(_View):
+    """The Base's ``[tune]`` table: values worth trying, rules among them, what was tried."""
+
+    names: tuple[str, ...]
+    values: dict[str, tuple[int | float | str, ...]]
+    where: tuple[str, ...] = ()
+    constants: dict[str, int | float | str] = {}
+    tried: tuple[TriedTuning, ...] = ()
+
+
+class ResultView(_View):
+    """What the judge said of a candidate; `uplift_percent` is over the Base."""
+
+    candidate_id: str
+    verdict: str
+    accepted: bool
+    speedup: float | None = None
+    uplift_percent: float | None = None
+    time_us: float | None = None
+    report: str = ""
+
+
+class AttemptView(_View):
+    """An earlier attempt at the same experiment that failed."""
+
+    candidate_id: str
+    verdict: str
+    evidence: str
+    source: str = ""
+
+
+class SelectRequest(_View):
+    """To the Selector: pick a Base and a contrasting Reference from `population`."""
+
+    request: Literal["select"] = "select"
+    generation: int
+    problem: ProblemView
+    population: tuple[PopulationRow, ...]
+    population_size: int
+    digest: tuple[DigestLine, ...] = ()
+
+
+class ResearchRequest(_View):
+    """To the Researcher: `avenues` directions, then `experiments` concrete ones on `base`."""
+
+    request: Literal["research"] = "research"
+    generation: int
+    avenues: int
+    experiments: int
+    searches: int
+    problem: ProblemView
+    base: KernelView
+    reference: KernelView | None = None
+    reasons: str = ""
+    tuning: Tuning | None = None
+    digest: tuple[DigestLine, ...] = ()
+    calibration: str = ""
+    passages: tuple[PassageView, ...] = ()
+
+
+class CodeRequest(_View):
+    """To the Coder: implement `experiment` on `base`; `failures` are attempts to repair."""
+
+    request: Literal["code"] = "code"
+    generation: int
+    problem: ProblemView
+    base: KernelView
+    reference: KernelView | None = None
+    experiment: Experiment
+    failures: tuple[AttemptView, ...] = ()
+    digest: tuple[DigestLine, ...] = ()
+    passages: tuple[PassageView, ...] = ()
+
+
+class BenchmarkRequest(_View):
+    """To the Benchmarker: have `candidate_id` evaluated and write the finding.
+
+    `result` is there when the evaluation was made without a tool call of the model's.
+    """
+
+    request: Literal["benchmark"] = "benchmark"
+    generation: int
+    candidate_id: str
+    base_id: str
+    base_speedup: float | None = None
+    experiment: Experiment
+    report: str = ""
+    result: ResultView | None = None
+
+
+Request = Annotated[
+    SelectRequest | ResearchRequest | CodeRequest | BenchmarkRequest, Field(discriminator="request")
+]
+
+_adapter: TypeAdapter[Request] = TypeAdapter(Request)
+_BLOCK = re.compile(r"^```json request\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
+
+
+def render_request(request: Request) -> str:
+    """The fenced block for `request`."""
+    data = request.model_dump(mode="json", exclude_none=True)
+    return f"```json request\n{json.dumps(data, indent=1).replace('`', chr(92) + 'u0060')}\n```"
+
+
+def find_request(text: str) -> Request | None:
+    """The request in a prompt; ``None`` unless there is exactly one block and it is a request."""
+    blocks = _BLOCK.findall(text)
+    if len(blocks) != 1:
+        return None
+    try:
+        return _adapter.validate_json(blocks[0])
+    except ValidationError:
+        return None

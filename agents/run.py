@@ -1,0 +1,253 @@
+"""A run on disk, for reading: what was asked, what happened, the candidates and the best of them.
+
+<time>_<problem>_<id>/
+  run.json         versions, resolved config, problem, device, status, why it stopped
+  events.jsonl     one event a line; a damaged line (a writer killed in mid-write) is passed over
+  candidates/0007/ kernel.hip, evaluation.json, compile.log, report.md
+  best/            the winning kernel and its evidence
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.tools.evaluation import Evaluation, Interval
+
+from . import events as ev
+from .messages import Experiment, Finding, Hypotheses
+
+__all__ = ["BASELINE_ID", "BestKernel", "Candidate", "Run", "RunInfo", "RunStatus", "list_runs"]
+
+BASELINE_ID = "0000"
+
+RunStatus = Literal["running", "improved", "not_improved", "limit", "interrupted", "failed"]
+
+
+class BestKernel(BaseModel):
+    """The winner as ``run.json`` names it; `path` is relative to the run folder."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    candidate_id: str
+    path: str
+    speedup: Interval
+    tier: str
+
+
+class RunInfo(BaseModel):
+    """The contents of ``run.json``. Times are UTC; `exit_code` is ``None`` while the run goes on."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", ser_json_inf_nan="strings")
+    id: str
+    status: RunStatus
+    stop_reason: str = ""
+    exit_code: int | None = None
+    started: datetime
+    finished: datetime | None = None
+    versions: dict[str, str] = {}
+    config: dict[str, Any] = {}
+    problem: str
+    problem_path: str = ""
+    problem_key: str = ""
+    kernel: str
+    kernel_key: str = ""
+    target: str
+    device: str = ""
+    sandbox: str = ""
+    models: dict[str, str] = {}
+    prices: dict[str, Any] = {}
+    prompts: dict[str, str] = {}
+    seed: int | None = None
+    generations: int = 0
+    generation: int = 0
+    totals: ev.Totals = ev.Totals()
+    best: BestKernel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One kernel of a run with all that is known of it; ``0000`` is the starting kernel.
+
+    `status` is ``created`` until it was judged. `path` is its ``kernel.hip``.
+    """
+
+    id: str
+    parent_id: str | None
+    reference_id: str | None
+    generation: int
+    slot: int | None
+    attempt: int
+    status: Literal["created", "accepted", "failed"]
+    path: Path
+    key: str
+    diff: str
+    report: str
+    evaluation: Evaluation | None
+    experiment: Experiment | None
+    finding: Finding | None
+
+    @property
+    def verdict(self) -> str | None:
+        return None if self.evaluation is None else self.evaluation.verdict.value
+
+    @property
+    def source(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+
+@final
+class Run:
+    """A recorded run. Reading is always from disk, so a run still going on can be watched."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def open(cls, which: str | Path = "last", *, runs_dir: str | Path = "runs") -> Run:
+        """Open a run by ``last``, id, unique prefix of an id, or path. Raises `UsageError`."""
+        path = Path(which)
+        if (path / "run.json").is_file():
+            return cls(path)
+        runs = list_runs(runs_dir)
+        if not runs:
+            raise UsageError(f"There is no run in {runs_dir}; make one with 'kernel-scientist run matmul'.")
+        if str(which) == "last":
+            return runs[-1]
+        matches = [run for run in runs if run.id == str(which)] or [
+            run for run in runs if run.id.startswith(str(which)) or run.id.rpartition("_")[2] == str(which)
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            names = ", ".join(run.id for run in matches[:4])
+            raise UsageError(
+                f"'{which}' names {len(matches)} runs in {runs_dir} ({names}); give more of the id."
+            )
+        raise UsageError(f"There is no run '{which}' in {runs_dir}; see 'kernel-scientist transcript list'.")
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    @property
+    def info(self) -> RunInfo:
+        """``run.json`` as it is now. Raises `UsageError` when it is missing or damaged."""
+        file = self.path / "run.json"
+        try:
+            return RunInfo.model_validate_json(file.read_bytes())
+        except OSError as error:
+            raise UsageError(f"{file}: cannot be read ({error.strerror}).") from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise UsageError(f"{file}: is damaged at '{place}': {first['msg']}.") from None
+
+    def events(self, *, start: int = 0) -> Iterator[ev.Event]:
+        """The events whose `seq` is above `start`; damaged and unfinished lines are passed over."""
+        file = self.path / "events.jsonl"
+        if not file.exists():
+            return
+        with file.open("rb") as lines:
+            for line in lines:
+                event = _parse(line)
+                if event is not None and event.seq > start:
+                    yield event
+
+    @cached_property
+    def damaged_lines(self) -> int:
+        """How many lines of ``events.jsonl`` are not events: normally none, one after a kill."""
+        file = self.path / "events.jsonl"
+        if not file.exists():
+            return 0
+        return sum(_parse(line) is None for line in file.read_bytes().splitlines(keepends=True))
+
+    def candidates(self) -> list[Candidate]:
+        """Every candidate in the order of creation, the starting kernel first."""
+        return collect_candidates(self.path, self.events())
+
+    @property
+    def best(self) -> Candidate | None:
+        """The candidate that ``run.json`` names best; ``None`` when nothing beat the baseline."""
+        best = self.info.best
+        if best is None:
+            return None
+        return next((one for one in self.candidates() if one.id == best.candidate_id), None)
+
+
+def list_runs(runs_dir: str | Path = "runs") -> list[Run]:
+    """The runs in a folder, oldest first; an absent folder holds none."""
+    folder = Path(runs_dir)
+    if not folder.is_dir():
+        return []
+    return [Run(path.parent) for path in sorted(folder.glob("[!.]*/run.json"))]
+
+
+def collect_candidates(folder: Path, events: Iterator[ev.Event]) -> list[Candidate]:
+    """The candidates that `events` tell of; files are looked for under `folder`."""
+    made: dict[str, ev.CandidateCreated] = {}
+    evaluations: dict[str, Evaluation] = {}
+    findings: dict[str, Finding] = {}
+    plans: dict[int, Hypotheses] = {}
+    for event in events:
+        match event:
+            case ev.CandidateCreated():
+                made[event.candidate_id] = event
+            case ev.EvaluationFinished():
+                evaluations[event.candidate_id] = event.evaluation
+            case ev.MessageSent(content=Finding() as finding):
+                findings[finding.candidate_id] = finding
+            case ev.MessageSent(content=Hypotheses() as plan):
+                plans[event.generation] = plan
+            case _:
+                pass
+    return [
+        _candidate(folder, one, evaluations.get(name), findings.get(name), plans.get(one.generation))
+        for name, one in made.items()
+    ]
+
+
+def _candidate(
+    folder: Path,
+    created: ev.CandidateCreated,
+    evaluation: Evaluation | None,
+    finding: Finding | None,
+    plan: Hypotheses | None,
+) -> Candidate:
+    experiment = None
+    if plan is not None and created.slot is not None and created.slot < len(plan.chosen):
+        experiment = plan.experiments[plan.chosen[created.slot].experiment]
+    status: Literal["created", "accepted", "failed"] = "created"
+    if evaluation is not None:
+        status = "accepted" if evaluation.accepted else "failed"
+    return Candidate(
+        id=created.candidate_id,
+        parent_id=created.parent_id,
+        reference_id=created.reference_id,
+        generation=created.generation,
+        slot=created.slot,
+        attempt=created.attempt,
+        status=status,
+        path=folder / created.path,
+        key=created.key,
+        diff=created.diff,
+        report=created.report,
+        evaluation=evaluation,
+        experiment=experiment,
+        finding=finding,
+    )
+
+
+def _parse(line: bytes) -> ev.Event | None:
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        return ev.parse_event(line)
+    except ValueError:
+        return None

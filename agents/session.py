@@ -1,0 +1,167 @@
+"""A session: the starting kernel is judged, generations of agents converse, the best is confirmed.
+
+from kernel_scientist.agents import Session
+result = Session("matmul", target="cpu", generations=4).run()
+print(result.best.speedup, result.best.path)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from kernel_scientist.tools.evaluation import Comparison, Interval
+
+from .config import Config, Limits, load_config
+from .events import Event
+from .run import Run, RunStatus
+
+if TYPE_CHECKING:
+    from autogen_core.models import ChatCompletionClient
+
+    from kernel_scientist.tools.problem import Problem
+    from kernel_scientist.tools.targets import Target
+
+    from .lab import Library, StopSignal
+
+__all__ = ["Best", "Session", "SessionResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The winner. `speedup` is over the starting kernel, from fresh pairs when `comparison` is there."""
+
+    candidate_id: str
+    path: Path
+    speedup: Interval
+    comparison: Comparison | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionResult:
+    """How a session ended. Exit codes: 0 improved, 3 nothing better, 4 a limit, 130 interrupted."""
+
+    run: Run
+    status: RunStatus
+    stop_reason: str
+    best: Best | None
+    exit_code: int
+
+
+@final
+class Session:
+    """One run of the scientist on one problem. Arguments that are ``None`` come from `config`.
+
+    `config` itself is by default what file and environment say. `observer` gets every event as it is
+    written, from the session's own thread. `models` maps an agent (``selector`` ...) to a model's name
+    or an AutoGen client and overrides `model` for it. `kernel` is a file, or a name of the problem's.
+    """
+
+    def __init__(
+        self,
+        problem: str | Path | Problem,
+        *,
+        kernel: str | Path | None = None,
+        target: str | Target | None = None,
+        model: str | ChatCompletionClient | None = None,
+        generations: int | None = None,
+        experiments: int | None = None,
+        runs_dir: str | Path | None = None,
+        knowledge: Library | None = None,
+        limits: Limits | None = None,
+        allow_no_sandbox: bool | None = None,
+        seed: int | None = None,
+        models: Mapping[str, str | ChatCompletionClient] | None = None,
+        config: Config | None = None,
+        observer: Callable[[Event], None] | None = None,
+    ) -> None:
+        """Resolve the configuration only; files and devices are touched by `run`."""
+        named: dict[str, Any] = {
+            "target": target if isinstance(target, str) else None,
+            "model": model if isinstance(model, str) else None,
+            "generations": generations,
+            "experiments": experiments,
+            "runs_dir": None if runs_dir is None else Path(runs_dir),
+            "limits": limits,
+            "allow_no_sandbox": allow_no_sandbox,
+            "seed": seed,
+        }
+        self._config = (config or load_config()).replaced(
+            {name: value for name, value in named.items() if value is not None}
+        )
+        self._problem = problem
+        self._kernel = kernel
+        self._target = target
+        self._model = model
+        self._models = dict(models or {})
+        self._knowledge = knowledge
+        self._observer = observer
+
+    def run(self) -> SessionResult:
+        """Run to the end. Raises `UsageError` for a fault in the user's files or flags.
+
+        The first Ctrl-C ends the session in order (exit code 130), a second one at once.
+        """
+
+        async def main() -> SessionResult:
+            from .lab import StopSignal
+
+            stop = StopSignal()
+            with _interruptible(stop):
+                return await self._run(stop)
+
+        return asyncio.run(main())
+
+    async def run_async(self) -> SessionResult:
+        """`run` inside an event loop of the caller's; cancelling ends the session in order."""
+        from .lab import StopSignal
+
+        return await self._run(StopSignal())
+
+    async def _run(self, stop: StopSignal) -> SessionResult:
+        # AutoGen takes most of a second to import; the command line needs it only here.
+        from .loop import SessionLoop
+        from .setup import prepare
+
+        setup = await prepare(
+            self._config,
+            problem=self._problem,
+            kernel=self._kernel,
+            target=self._target,
+            model=self._model,
+            models=self._models,
+            knowledge=self._knowledge,
+        )
+        try:
+            return await SessionLoop(setup, stop, self._observer).run()
+        finally:
+            await setup.close()
+
+
+@contextmanager
+def _interruptible(stop: StopSignal) -> Generator[None]:
+    """Ctrl-C and SIGTERM set `stop`; after the first one Python's own handling is back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def interrupt() -> None:
+        for one in signals:
+            loop.remove_signal_handler(one)
+        stop.set("interrupted")
+
+    for one in signals:
+        loop.add_signal_handler(one, interrupt)
+    try:
+        yield
+    finally:
+        for one in signals:
+            loop.remove_signal_handler(one)

@@ -1,0 +1,161 @@
+"""Everything a session needs, opened and checked before anything is written."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.tools.errors import PlanError
+from kernel_scientist.tools.judge import Judge
+from kernel_scientist.tools.kernel import Kernel
+from kernel_scientist.tools.problem import Problem
+from kernel_scientist.tools.targets import Target, resolve_target
+
+from .agent import load_prompt
+from .chat import BENCHMARKER, CODER, RESEARCHER, SELECTOR
+from .config import Config
+from .lab import Library
+from .models.registry import OpenedModel, open_model, passed_client
+
+if TYPE_CHECKING:
+    from autogen_core.models import ChatCompletionClient
+
+    from kernel_scientist.knowledge import KnowledgeBase
+
+__all__ = ["AGENTS", "Setup", "prepare"]
+
+AGENTS = (SELECTOR, RESEARCHER, CODER, BENCHMARKER)
+
+
+@dataclass(slots=True)
+class Setup:
+    """The parts of a session. `models` has one entry for each agent; `owned` is closed at the end."""
+
+    config: Config
+    problem: Problem
+    kernel: Kernel
+    target: Target
+    judge: Judge
+    models: dict[str, OpenedModel]
+    library: Library
+    owned: KnowledgeBase | None = None
+    versions: dict[str, str] = field(default_factory=dict[str, str])
+    prompts: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def secrets(self) -> set[str]:
+        return {secret for model in self.models.values() for secret in model.secrets}
+
+    async def close(self) -> None:
+        """Close what `prepare` opened. Clients that the caller passed in stay the caller's."""
+        if self.owned is not None:
+            self.owned.close()
+        for client in {id(one.client): one.client for one in self.models.values() if one.ours}.values():
+            await client.close()
+
+
+async def prepare(
+    config: Config,
+    *,
+    problem: str | Path | Problem,
+    kernel: str | Path | None,
+    target: str | Target | None,
+    model: str | ChatCompletionClient | None,
+    models: Mapping[str, str | ChatCompletionClient],
+    knowledge: Library | None,
+) -> Setup:
+    """Open the parts, cheap checks first. Raises `UsageError` or `UnusableEnvironment`."""
+    loaded = problem if isinstance(problem, Problem) else Problem.load(problem)
+    start = _load_kernel(loaded, kernel)
+    opened = _open_models(config, model, models)
+    _check_prices(config, opened)
+    place = (
+        resolve_target(config.target, allow_no_sandbox=config.allow_no_sandbox)
+        if target is None or isinstance(target, str)
+        else target
+    )
+    for one in {id(item): item for item in opened.values()}.values():
+        if one.check is not None:
+            await one.check()
+    owned: KnowledgeBase | None = None
+    if knowledge is None:
+        from kernel_scientist.knowledge import KnowledgeBase
+
+        knowledge = owned = KnowledgeBase.open()
+    return Setup(
+        config=config,
+        problem=loaded,
+        kernel=start,
+        target=place,
+        judge=Judge(loaded, place, start, seed=config.seed),
+        models=opened,
+        library=knowledge,
+        owned=owned,
+        versions=_versions(),
+        prompts={name: hashlib.sha256(load_prompt(name).encode()).hexdigest()[:16] for name in AGENTS},
+    )
+
+
+def _load_kernel(problem: Problem, kernel: str | Path | None) -> Kernel:
+    named = kernel is None or (isinstance(kernel, str) and kernel in problem.kernels)
+    path = problem.kernel_file(kernel if isinstance(kernel, str) else None) if named else Path(str(kernel))
+    if not named and not path.exists() and path.name == str(kernel) and not path.suffix:
+        # A bare word that is neither a file nor a name: the problem knows what names there are.
+        path = problem.kernel_file(str(kernel))
+    try:
+        return Kernel.load(path)
+    except PlanError as error:
+        raise error.as_usage_error() from None
+
+
+def _open_models(
+    config: Config,
+    model: str | ChatCompletionClient | None,
+    models: Mapping[str, str | ChatCompletionClient],
+) -> dict[str, OpenedModel]:
+    """A model for each agent; agents that name the same one share its client."""
+    unknown = sorted(set(models) - set(AGENTS))
+    if unknown:
+        raise UsageError(
+            f"There is no agent '{unknown[0]}' to give a model to; there are {', '.join(AGENTS)}."
+        )
+    fallback = config.model if model is None or isinstance(model, str) else model
+    opened: dict[object, OpenedModel] = {}
+    chosen: dict[str, OpenedModel] = {}
+    for agent in AGENTS:
+        wanted = models.get(agent) or getattr(config.models, agent) or fallback
+        key = wanted if isinstance(wanted, str) else id(wanted)
+        if key not in opened:
+            opened[key] = (
+                open_model(wanted, config.models) if isinstance(wanted, str) else passed_client(wanted)
+            )
+        chosen[agent] = opened[key]
+    return chosen
+
+
+def _check_prices(config: Config, models: Mapping[str, OpenedModel]) -> None:
+    if config.limits.max_cost_usd is None:
+        return
+    for model in models.values():
+        if not model.free and model.price is None:
+            name = model.name.removeprefix("openai:")
+            raise UsageError(
+                f"A cost limit needs the price of model {name}; set models.prices, such as "
+                f"--set 'models.prices.{name}={{input=1.0, output=4.0}}' (US dollars for a million tokens)."
+            )
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for name in ("kernel-scientist", "autogen-agentchat", "numpy"):
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = "not installed as a distribution"
+    return versions

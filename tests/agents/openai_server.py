@@ -1,0 +1,149 @@
+"""A small server that speaks the OpenAI protocol: chat completions, plain and streamed, and a list of models.
+
+What it answers is a function's choice: a `Say` (text or tool calls) or a `Refuse` (an HTTP status), and raw
+bytes for what is no protocol at all. It keeps every request it got.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+__all__ = ["Refuse", "Say", "Server", "serve"]
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@dataclass(frozen=True)
+class Say:
+    """A completion: text, or calls as (name, JSON arguments)."""
+
+    text: str = ""
+    calls: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """An HTTP error in the protocol's form."""
+
+    status: int
+    message: str = "refused"
+    code: str = ""
+    retry_after: str = ""
+
+
+Answer = Say | Refuse | bytes
+Script = Callable[[dict[str, Any]], Answer]
+
+
+@dataclass
+class Server:
+    """A running server; `url` is the base URL a client is given."""
+
+    url: str
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def serve(script: Script, *, key: str = KEY) -> Iterator[Server]:
+    """Serve `script` on a free port of this machine until the block ends."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:
+            return None
+
+        def do_GET(self) -> None:
+            if self._authorised():
+                self._json(200, {"object": "list", "data": [{"id": "good-model", "object": "model"}]})
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            server.keys.append(self.headers.get("Authorization", ""))
+            if not self._authorised():
+                return
+            if body["model"] != "good-model":
+                self._error(Refuse(404, f"The model `{body['model']}` does not exist", "model_not_found"))
+                return
+            server.requests.append(body)
+            match script(body):
+                case Refuse() as refusal:
+                    self._error(refusal)
+                case bytes() as raw:
+                    self._send(200, raw, "text/html")
+                case Say() as say:
+                    self._stream(say) if body.get("stream") else self._json(200, _completion(say))
+
+        def _authorised(self) -> bool:
+            if self.headers.get("Authorization") == f"Bearer {key}":
+                return True
+            self._error(Refuse(401, "Incorrect API key provided", "invalid_api_key"))
+            return False
+
+        def _error(self, refusal: Refuse) -> None:
+            error = {"message": refusal.message, "type": "error", "code": refusal.code or None}
+            self._json(refusal.status, {"error": error}, refusal.retry_after)
+
+        def _json(self, status: int, value: object, retry_after: str = "") -> None:
+            self._send(status, json.dumps(value).encode(), "application/json", retry_after)
+
+        def _send(self, status: int, raw: bytes, kind: str, retry_after: str = "") -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(raw)))
+            if retry_after:
+                self.send_header("Retry-After", retry_after)
+            self.end_headers()
+            self.wfile.write(raw)
+
+        def _stream(self, say: Say) -> None:
+            lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in _chunks(say)]
+            self._send(200, "".join([*lines, "data: [DONE]\n\n"]).encode(), "text/event-stream")
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Server(f"http://127.0.0.1:{http.server_address[1]}/v1")
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join(5)
+
+
+_HEAD = {"id": "chatcmpl-1", "created": 1, "model": "good-model"}
+_USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+
+
+def _calls(say: Say, **extra: Any) -> list[dict[str, Any]]:
+    return [
+        {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": arguments}, **extra}
+        for n, (name, arguments) in enumerate(say.calls)
+    ]
+
+
+def _completion(say: Say) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": say.text or None}
+    if say.calls:
+        message["tool_calls"] = _calls(say)
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if say.calls else "stop"}
+    return {**_HEAD, "object": "chat.completion", "choices": [choice], "usage": _USAGE}
+
+
+def _chunks(say: Say) -> Iterator[dict[str, Any]]:
+    head = {**_HEAD, "object": "chat.completion.chunk"}
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    half = len(say.text) // 2
+    deltas += [{"content": part} for part in (say.text[:half], say.text[half:]) if part]
+    deltas += [{"tool_calls": [{**call, "index": n}]} for n, call in enumerate(_calls(say))]
+    for delta in deltas:
+        yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    last = "tool_calls" if say.calls else "stop"
+    yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": last}]}
+    yield {**head, "choices": [], "usage": _USAGE}

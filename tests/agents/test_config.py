@@ -1,0 +1,72 @@
+"""Configuration: where values come from, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernel_scientist.agents import load_config
+from kernel_scientist.agents.config import Price
+from kernel_scientist.sandbox.errors import UsageError
+
+
+def test_later_sources_win_and_all_are_joined(tmp_path: Path) -> None:
+    (tmp_path / "kernel-scientist.toml").write_text(
+        'generations = 7\nmodel = "a"\n[models]\ntimeout_s = 5\n[models.prices]\n"gpt-4.1" = {input = 1, output = 2}\n'
+    )
+    environ = {"KERNEL_SCIENTIST_MODEL": "b", "KERNEL_SCIENTIST_LIMITS__MAX_TOKENS": "9", "OTHER": "x"}
+    config = load_config(
+        folder=tmp_path, environ=environ, sets=["models.timeout_s=6", "target=cpu"], flags={"model": "c", "seed": None}
+    )
+    assert (config.generations, config.model, config.limits.max_tokens) == (7, "c", 9)
+    assert (config.models.timeout_s, config.target) == (6.0, "cpu")
+    assert config.models.prices == {"gpt-4.1": Price(input=1, output=2)}
+
+
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        (["generation=3"], "did you mean 'generations'"),
+        (["limits.max_token=3"], "did you mean 'limits.max_tokens'"),
+        (["models.timeout_s.x=3"], "did you mean 'models.timeout_s'"),
+        (["limits=3"], "is a table"),
+        (["generations"], "KEY=VALUE"),
+        (["generations=many"], "'generations'"),
+        (["generations=0"], "'generations'"),
+        (["limits.max_cost_usd=-1"], "'limits.max_cost_usd'"),
+    ],
+)
+def test_a_wrong_setting_is_a_sentence_that_names_it(sets: list[str], said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=said.replace(".", r"\.")):
+        load_config(folder=tmp_path, environ={}, sets=sets)
+
+
+def test_unknown_keys_are_found_in_the_file_and_in_the_environment(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"KERNEL_SCIENTIST_MODLE: .* did you mean 'model'"):
+        load_config(folder=tmp_path, environ={"KERNEL_SCIENTIST_MODLE": "x"})
+    (tmp_path / "kernel-scientist.toml").write_text("[limits]\nmax_times = 3\n")
+    with pytest.raises(UsageError, match=r"kernel-scientist\.toml: .* did you mean 'limits\.max_time_s'"):
+        load_config(folder=tmp_path, environ={})
+
+
+@pytest.mark.parametrize("name", ["HOME", "CAGE", "TOOLCHAIN", "DEBUG"])
+def test_variables_of_other_rooms_are_no_configuration_keys(name: str, tmp_path: Path) -> None:
+    assert load_config(folder=tmp_path, environ={f"KERNEL_SCIENTIST_{name}": "x"}) == load_config(
+        folder=tmp_path, environ={}
+    )
+
+
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
+    (tmp_path / "kernel-scientist.toml").write_text("generations = \n")
+    with pytest.raises(UsageError, match=r"kernel-scientist\.toml: is not TOML"):
+        load_config(folder=tmp_path, environ={})
+
+
+def test_a_key_is_neither_dumped_nor_shown(tmp_path: Path) -> None:
+    config = load_config(folder=tmp_path, environ={}, sets=["models.api_key=sk-secret-123"])
+    assert config.models.api_key is not None
+    assert "sk-secret" not in config.model_dump_json() + repr(config)
+    with pytest.raises(UsageError) as error:
+        load_config(folder=tmp_path, environ={}, sets=["models.api_key=123456789"])
+    assert "123456789" not in str(error.value)

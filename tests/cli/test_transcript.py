@@ -1,0 +1,160 @@
+"""Reading a recorded run: everything is told, every figure names its event, nothing moves the cursor."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from kernel_scientist.agents.cli import main
+from kernel_scientist.agents.cli.text import clean
+
+from .conftest import Command, entry_point
+from .recorded import RUN_ID, write_run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "runs")
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What ``transcript show`` prints of the recorded run."""
+    folder = write_run(tmp_path_factory.mktemp("story") / "runs")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main(["transcript", "show", str(folder)]) == 0
+    return printed.getvalue()
+
+
+def test_the_transcript_shows_the_four_agents_in_turn(command: Command, folder: Path) -> None:
+    done = command("transcript", "show", "last")
+    assert done.code == 0, done.err
+    places = [done.out.index(f"\n{agent} [#") for agent in ("Selector", "Researcher", "Coder", "Benchmarker")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        "lds-banks#2: LDS notes, Banks — https://example.org/lds, looked up 2026-12-01",
+        "cites lds-banks#2",
+        "+TILE = 32",
+        "-TILE = 16",
+        "compile_error",
+        "kernel.hip:7: error",
+        "3.21x (3.10x to 3.32x at 99 %)",
+        "10.0 % (flops)",
+        "m=64 n=64 k=32",
+        "812 µs",
+        "100 + 20 tokens",
+        "+221.0 %",
+        "predicted +5 % to +40 %",
+    ],
+)
+def test_the_transcript_tells_citations_diffs_verdicts_and_times(story: str, expected: str) -> None:
+    assert expected in story
+
+
+def test_every_event_that_is_named_is_in_the_record(command: Command, folder: Path) -> None:
+    shown = command("transcript", "show").out
+    named = {int(number) for number in re.findall(r"\[#(\d+)\]", shown)}
+    recorded = {json.loads(line)["seq"] for line in (folder / "events.jsonl").read_text().splitlines()}
+    assert len(named) > 10
+    assert named <= recorded
+
+
+@pytest.mark.parametrize("arguments", [("show",), ("tail", "--no-follow", "-n", "1000"), ("list",)])
+def test_hostile_text_is_shown_without_its_control_characters(
+    command: Command, folder: Path, arguments: tuple[str, ...]
+) -> None:
+    done = command("transcript", *arguments)
+    assert done.code == 0
+    assert clean(done.out) == done.out
+    if arguments[0] == "show":
+        assert "hidden" in done.out
+
+
+def test_diffs_can_be_left_out_and_one_generation_chosen(command: Command, folder: Path) -> None:
+    assert "+TILE" not in command("transcript", "show", "--no-diff").out
+    only = command("transcript", "show", "--generation", "1").out
+    assert "Selector" in only
+    assert "the outcome" not in only
+
+
+def test_a_run_is_named_by_prefix_id_or_path(command: Command, folder: Path) -> None:
+    outputs = {command("transcript", "show", name).out for name in ("last", RUN_ID[:10], RUN_ID, folder)}
+    assert len(outputs) <= 2  # by path the folder is shown as given
+
+
+def test_the_outcome_is_told_with_paths_and_the_next_command(command: Command, folder: Path) -> None:
+    told = command("transcript", "show").out
+    for expected in (
+        "matmul: 3.21x (3.10x to 3.32x at 99 %) over the starting kernel, confirmed in fresh pairs [#",
+        f"runs/{RUN_ID}/best/kernel.hip",
+        f"runs/{RUN_ID}/events.jsonl",
+        "start: mm<16>",
+        "best: mm<16>",
+        "predict nothing for an",
+        "10.0 % of this CPU's speed of light",
+        "kernel-scientist bench",
+    ):
+        assert expected in told
+
+
+def test_json_holds_the_run_and_its_events(command: Command, folder: Path) -> None:
+    shown = command("transcript", "show", "--json").json
+    assert shown["run"]["id"] == RUN_ID
+    assert [event["seq"] for event in shown["events"]] == list(range(1, len(shown["events"]) + 1))
+
+
+def test_runs_are_listed_with_status_and_best(command: Command, folder: Path) -> None:
+    listed = command("transcript", "list")
+    assert RUN_ID in listed.out
+    assert "improved" in listed.out
+    assert "3.21x" in listed.out
+    assert command("transcript", "list", "--json").json[0]["best"]["candidate_id"] == "0002"
+
+
+def test_an_empty_folder_of_runs_is_not_an_error(command: Command) -> None:
+    done = command("transcript", "list")
+    assert (done.code, done.out) == (0, "")
+    assert "kernel-scientist run" in done.err
+
+
+def test_a_half_written_last_line_is_passed_over_and_said(command: Command, folder: Path) -> None:
+    with (folder / "events.jsonl").open("a") as lines:
+        lines.write('{"kind": "message", "se')
+    done = command("transcript", "show")
+    assert done.code == 0
+    assert "1 damaged line" in done.err
+
+
+def test_tail_follows_a_run_until_it_has_finished(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs", finished=False)
+    finished = write_run(tmp_path / "other")
+    follower = subprocess.Popen(
+        [*entry_point(), "transcript", "tail", "-n", "1"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert follower.stdout is not None
+        follower.stdout.readline()
+        time.sleep(0.2)
+        assert follower.poll() is None
+        whole = (finished / "events.jsonl").read_text().splitlines(keepends=True)
+        there = len((folder / "events.jsonl").read_text().splitlines())
+        with (folder / "events.jsonl").open("a") as lines:
+            lines.writelines(whole[there:])
+        rest, _ = follower.communicate(timeout=60)
+        assert "run finished (improved)" in rest
+        assert follower.returncode == 0
+    finally:
+        follower.kill()
+        follower.wait()
