@@ -20,7 +20,7 @@ help:
 	@echo "make clean   remove .venv, caches and builds (never runs/)"
 
 run: .venv/.run
-	.venv/bin/kernel-scientist run matmul --target auto --model offline $(ARGS)
+	.venv/bin/kernel-scientist run matmul --target auto --model offline --generations 3 $(ARGS)
 
 test: .venv/.dev
 	$(PY) -P -m pytest $(ARGS)

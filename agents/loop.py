@@ -108,7 +108,7 @@ class SessionLoop:
         )
 
     async def _begin(self) -> None:
-        """Judge the starting kernel. Where that fails there is no run to keep: the fault is the user's file's."""
+        """Judge the starting kernel. Where that fails the fault is the user's own, and no run is kept."""
         lab, baseline = self._lab, self._lab.population.baseline
         try:
             lab.announce(baseline)

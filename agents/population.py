@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
@@ -99,7 +100,9 @@ class Population:
             kernel = Kernel.parse(source)
         except PlanError as error:
             fault = error
-        key = kernel.key if kernel is not None else ""
+        key = (
+            kernel.key if kernel is not None else hashlib.sha256(source.encode(errors="replace")).hexdigest()
+        )
         member = Member(
             f"{len(self._members):04d}", source, key, kernel, fault,
             parent_id, reference_id, generation, slot, attempt, experiment,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from autogen_core.models import ChatCompletionClient
 
     from kernel_scientist.tools.problem import Problem
+    from kernel_scientist.tools.settings import JudgeSettings
     from kernel_scientist.tools.targets import Target
 
     from .lab import Library, StopSignal
@@ -60,7 +61,8 @@ class Session:
 
     `config` itself is by default what file and environment say. `observer` gets every event as it is
     written, from the session's own thread. `models` maps an agent (``selector`` ...) to a model's name
-    or an AutoGen client and overrides `model` for it. `kernel` is a file, or a name of the problem's.
+    or an AutoGen client and overrides `model` for it. `kernel` is a file, or a name of the problem's;
+    `judge` says how hard the judge looks.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Session:
         limits: Limits | None = None,
         allow_no_sandbox: bool | None = None,
         seed: int | None = None,
+        judge: JudgeSettings | None = None,
         models: Mapping[str, str | ChatCompletionClient] | None = None,
         config: Config | None = None,
         observer: Callable[[Event], None] | None = None,
@@ -101,6 +104,7 @@ class Session:
         self._model = model
         self._models = dict(models or {})
         self._knowledge = knowledge
+        self._judge = judge
         self._observer = observer
 
     def run(self) -> SessionResult:
@@ -137,6 +141,7 @@ class Session:
             model=self._model,
             models=self._models,
             knowledge=self._knowledge,
+            settings=self._judge,
         )
         try:
             return await SessionLoop(setup, stop, self._observer).run()

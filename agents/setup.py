@@ -15,6 +15,7 @@ from kernel_scientist.tools.errors import PlanError
 from kernel_scientist.tools.judge import Judge
 from kernel_scientist.tools.kernel import Kernel
 from kernel_scientist.tools.problem import Problem
+from kernel_scientist.tools.settings import JudgeSettings
 from kernel_scientist.tools.targets import Target, resolve_target
 
 from .agent import load_prompt
@@ -69,6 +70,7 @@ async def prepare(
     model: str | ChatCompletionClient | None,
     models: Mapping[str, str | ChatCompletionClient],
     knowledge: Library | None,
+    settings: JudgeSettings | None,
 ) -> Setup:
     """Open the parts, cheap checks first. Raises `UsageError` or `UnusableEnvironment`."""
     loaded = problem if isinstance(problem, Problem) else Problem.load(problem)
@@ -93,7 +95,7 @@ async def prepare(
         problem=loaded,
         kernel=start,
         target=place,
-        judge=Judge(loaded, place, start, seed=config.seed),
+        judge=Judge(loaded, place, start, settings=settings, seed=config.seed),
         models=opened,
         library=knowledge,
         owned=owned,

@@ -1,9 +1,9 @@
-"""What keeps an untrusted process away from the machine: bubblewrap, else landlock and seccomp, else a refusal.
+"""What keeps an untrusted process from the machine: bubblewrap, else landlock and seccomp, else a refusal.
 
-Covered by bubblewrap: files (an almost empty, read-only root), network, other processes, environment, and the
-end of every process of the cage with its first one. By landlock with seccomp: files and network; other
-processes stay visible to a compiler. A worker filters its own system calls in either. Not covered: use of
-memory and processor up to the limits, and faults of the kernel itself.
+Covered by bubblewrap: files (an almost empty, read-only root), network, other processes, environment, and
+the end of every process of the cage with its first one. By landlock with seccomp: files and network;
+other processes stay visible to a compiler. A worker filters its own system calls in either. Not covered:
+use of memory and processor up to the limits, and faults of the kernel itself.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _LANDLOCK_CREATE_RULESET, _LANDLOCK_VERSION = 444, 1
 _PR_GET_SECCOMP = 21
 _NOBODY = "65534"
 _ISOLATION = (
-    "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL",
-    "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "cage",
+    "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--clearenv",
+    "--cap-drop", "ALL", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "cage",
 )  # fmt: skip
 
 
@@ -46,7 +46,9 @@ class Cage:
     detail: str
     program: str | None = None
 
-    def wrap_command(self, argv: Sequence[str], *, readable: Sequence[Path], writable: Sequence[Path]) -> list[str]:
+    def wrap_command(
+        self, argv: Sequence[str], *, readable: Sequence[Path], writable: Sequence[Path]
+    ) -> list[str]:
         """`argv` as a command that sees only these paths; ``argv[0]`` must be absolute and among them."""
         if self.name == "none":
             return list(argv)
@@ -158,4 +160,4 @@ def _system_links(readable: Sequence[Path]) -> list[str]:
     if Path("/usr") not in readable:
         return []
     links = [path for path in map(Path, ("/bin", "/lib", "/lib64")) if path.is_symlink()]
-    return [word for path in links for word in ("--symlink", os.readlink(path), str(path))]
+    return [word for path in links for word in ("--symlink", str(path.readlink()), str(path))]

@@ -31,7 +31,7 @@ _PF_EXECUTE, _PF_WRITE, _PF_READ = 1, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Pages of the image: `nbytes` at `address`, from `offset` of the image file, or zeros if it is ``None``."""
+    """Pages of the image: `nbytes` at `address`, from `offset` of its file, or zeros if that is ``None``."""
 
     address: int
     nbytes: int
@@ -56,7 +56,9 @@ def load_image(path: Path) -> CodeImage:
         status = path.stat()
         return _load(path, status.st_mtime_ns, status.st_ino)
     except (OSError, struct.error, ValueError) as error:
-        raise SandboxError(f"The code object {path} cannot be used ({error}); delete it to have it made again.") from error
+        raise SandboxError(
+            f"The code object {path} cannot be used ({error}); delete it to have it made again."
+        ) from error
 
 
 @functools.lru_cache(maxsize=64)
@@ -95,12 +97,19 @@ def _program_headers(data: bytes) -> tuple[int, list[tuple[int, int, int, int, i
     loaded: list[tuple[int, int, int, int, int]] = []
     end = IMAGE_START
     for index in range(count):
-        kind, flags, offset, address, _, file_bytes, memory_bytes, _ = _SEGMENT.unpack_from(data, table + index * size)
+        kind, flags, offset, address, _, file_bytes, memory_bytes, _ = _SEGMENT.unpack_from(
+            data, table + index * size
+        )
         if kind in (_PT_DYNAMIC, _PT_INTERP):
             raise ValueError("it wants a dynamic loader")
         if kind != _PT_LOAD or memory_bytes == 0:
             continue
-        if address % _PAGE or address < end or address + memory_bytes > IMAGE_END or file_bytes > memory_bytes:
+        if (
+            address % _PAGE
+            or address < end
+            or address + memory_bytes > IMAGE_END
+            or file_bytes > memory_bytes
+        ):
             raise ValueError("a segment lies outside of the image's range")
         loaded.append((flags, offset, address, file_bytes, memory_bytes))
         end = address + memory_bytes

@@ -37,8 +37,8 @@ _COMMON_FLAGS = (
 # it could read files (.incbin), and assembly for a GPU means nothing here.
 _KERNEL_FLAGS = (
     "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-gnu-inline-asm", "-fdeclspec",
-    # As for a GPU: calls must not move between branches, for the lanes of a wave meet at a call's address; and
-    # no operation on halves keeps more precision than a half.
+    # As for a GPU: calls must not move between branches, for the lanes of a wave meet at a call's address;
+    # and no operation on halves keeps more precision than a half.
     "-fconvergent-functions", "-mllvm", "-enable-tail-merge=false", "-fexcess-precision=16",
     "-ferror-limit=20", "-Wno-c++26-extensions", "-Wno-unknown-attributes", "-Wno-unused-value",
 )  # fmt: skip
@@ -69,7 +69,7 @@ class CpuBackend:
         bench.check_dependencies("unit.d")
         runtime = self._runtime()
         unit_object = ObjectFile(job / "unit.o")
-        provided = ObjectFile(runtime).defined
+        provided = _defined_in(runtime)
         missing = [name for name in unit_object.undefined if name not in provided]
         _refuse_undefined(unit_object, missing, unit)
         facts = [_facts(unit_object, number) for number in range(len(request.entries))]
@@ -105,6 +105,12 @@ def cpu_includes(toolchain: Toolchain) -> list[str]:
     """Where headers for the CPU device are found, first match first."""
     folders = (INCLUDE / "cpu", INCLUDE / "common", INCLUDE, toolchain.include)
     return [argument for folder in folders for argument in ("-isystem", str(folder))]
+
+
+@functools.cache
+def _defined_in(runtime: Path) -> frozenset[str]:
+    """What the runtime's object defines; its path holds the hash of all that made it."""
+    return frozenset(ObjectFile(runtime).defined)
 
 
 def _facts(unit: ObjectFile, number: int) -> dict[str, Any]:

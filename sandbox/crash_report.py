@@ -21,16 +21,18 @@ _NEAR_NULL = 1 << 16
 # The x86-64 system calls a kernel is likeliest to try (arch/x86/entry/syscalls/syscall_64.tbl).
 _CALLS = {
     0: "read", 1: "write", 2: "open", 3: "close", 9: "mmap", 10: "mprotect", 12: "brk", 13: "rt_sigaction",
-    14: "rt_sigprocmask", 16: "ioctl", 24: "sched_yield", 32: "dup", 33: "dup2", 35: "nanosleep", 39: "getpid",
+    14: "rt_sigprocmask", 16: "ioctl", 24: "sched_yield", 32: "dup", 33: "dup2", 35: "nanosleep",
+    39: "getpid",
     41: "socket", 42: "connect", 56: "clone", 57: "fork", 58: "vfork", 59: "execve", 61: "wait4", 62: "kill",
-    87: "unlink", 96: "gettimeofday", 101: "ptrace", 141: "setpriority", 157: "prctl", 203: "sched_setaffinity",
+    87: "unlink", 96: "gettimeofday", 101: "ptrace", 141: "setpriority", 157: "prctl",
+    203: "sched_setaffinity",
     202: "futex", 228: "clock_gettime", 257: "openat", 310: "process_vm_readv", 311: "process_vm_writev",
     319: "memfd_create", 425: "io_uring_setup", 435: "clone3",
 }  # fmt: skip
 
 
 def describe_crash(control: Control, status: int, places: Sequence[Placement], launches: int) -> str:
-    """`status` is negative for a signal; `places` are the regions of the batch, `launches` the steps of a run."""
+    """`status` is negative for a signal; `places` are the batch's regions, `launches` the steps of a run."""
     if control.signal == 0:
         return _ended(status)
     where = f" in run {control.run}"
@@ -72,7 +74,11 @@ def _segmentation_fault(control: Control, places: Sequence[Placement]) -> str:
     if abs(address - control.stack) < 2 * STACK_STRIDE:
         return "overflowed its stack"
     if IMAGE_START <= address < IMAGE_END:
-        return f"{verb} at {address:#x}, among its own code and constants" if control.wrote else f"read at {address:#x}"
+        return (
+            f"{verb} at {address:#x}, among its own code and constants"
+            if control.wrote
+            else f"read at {address:#x}"
+        )
     return _near_region(address, verb, places) or f"{verb} at {address:#x}, where no buffer is"
 
 

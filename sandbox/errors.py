@@ -30,7 +30,7 @@ class UsageError(KernelScientistError):
     exit_code = 2
 
 
-class UnusableEnvironment(KernelScientistError):
+class UnusableEnvironment(KernelScientistError):  # noqa: N818 - a state of the machine, named as one
     """The machine lacks something that the command cannot do without."""
 
     exit_code = 5

@@ -9,9 +9,6 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import NoteSection
-
 __all__ = ["read_metadata"]
 
 _NT_AMDGPU_METADATA = (32, "NT_AMDGPU_METADATA")  # what pyelftools makes of it depends on its version
@@ -19,6 +16,9 @@ _NT_AMDGPU_METADATA = (32, "NT_AMDGPU_METADATA")  # what pyelftools makes of it 
 
 def read_metadata(path: Path) -> dict[str, dict[str, Any]]:
     """The metadata of each kernel in the code object, by its linker name."""
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import NoteSection
+
     with path.open("rb") as file:
         for section in ELFFile(file).iter_sections():
             if not isinstance(section, NoteSection):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.relocation import RelocationSection
-from elftools.elf.sections import SymbolTableSection
+if TYPE_CHECKING:
+    from elftools.elf.relocation import RelocationSection
+    from elftools.elf.sections import SymbolTableSection
 
 __all__ = ["ObjectFile", "Reach"]
 
@@ -30,6 +30,11 @@ class ObjectFile:
     """An object compiled with a section per function, so that sections are the nodes of the call graph."""
 
     def __init__(self, path: Path) -> None:
+        # Imported where it is used: a cached build needs none of it, and it is slow to load.
+        from elftools.elf.elffile import ELFFile
+        from elftools.elf.relocation import RelocationSection
+        from elftools.elf.sections import SymbolTableSection
+
         self.defined: dict[str, int] = {}
         self.undefined: dict[str, None] = {}
         self.called: set[str] = set()

@@ -1,9 +1,9 @@
 """Run a batch of launches in a fresh caged worker, and have it dead before anyone reads the buffers.
 
-Covered: no instruction of the code object runs before "go"; the clock is the caller's and stops only once the
-worker has been sent its kill, so that an early "done" gains nothing; the worker is reaped, under bubblewrap with
-every process of its namespace, before this returns. Not covered: what the worker says, which is why nothing but
-its death and the time is reported.
+Covered: no instruction of the code object runs before "go"; the clock is the caller's and stops only once
+the worker has been sent its kill, so that an early "done" gains nothing; the worker is reaped, under
+bubblewrap with every process of its namespace, before this returns. Not covered: what the worker says,
+which is why nothing but its death and the time is reported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from types import TracebackType
 from typing import final
 
@@ -34,7 +34,14 @@ __all__ = ["run_batch"]
 
 _READY_TIMEOUT_S = 60.0
 _REAP_TIMEOUT_S = 30.0
-_STAGES = ("starting", "mapping memory", "applying landlock", "setting limits", "applying seccomp", "getting ready")
+_STAGES = (
+    "starting",
+    "mapping memory",
+    "applying landlock",
+    "setting limits",
+    "applying seccomp",
+    "getting ready",
+)
 
 
 def run_batch(
@@ -87,7 +94,7 @@ def run_batch(
 
 
 @contextlib.contextmanager
-def _off_core(core: int | None) -> Iterator[None]:
+def _off_core(core: int | None) -> Generator[None]:
     """Keep the calling thread (which only waits) off the core that is being timed, if there is another."""
     before = os.sched_getaffinity(0)
     others = before - {core}
@@ -103,7 +110,7 @@ def _off_core(core: int | None) -> Iterator[None]:
 
 @final
 class _Worker:
-    """One worker process and the descriptors shared with it; on exit everything is killed, reaped and closed."""
+    """One worker process and what is shared with it; on exit everything is killed, reaped and closed."""
 
     def __init__(self, cage: Cage) -> None:
         self._cage = cage
@@ -131,8 +138,7 @@ class _Worker:
     def start(self, plan: bytes, image: CodeImage, workspace: Workspace) -> None:
         """Spawn the worker and wait until it has mapped everything and locked itself up."""
         os.write(self._plan, plan)
-        shared = (self._plan, self._control, self._command_end, self._reply_end)
-        shared += (image.fd, workspace.read_fd, workspace.write_fd)
+        own = (self._plan, self._control, self._command_end, self._reply_end, self._info_end)
         arguments = (str(self._plan), str(len(plan)))
         try:
             self._process = subprocess.Popen(
@@ -143,10 +149,12 @@ class _Worker:
                 cwd="/",
                 env={},
                 start_new_session=True,
-                pass_fds=(*shared, self._info_end),
+                pass_fds=(*own, image.fd, workspace.read_fd, workspace.write_fd),
             )
         except OSError as error:
-            raise SandboxError(f"The worker cannot be started ({error.strerror}); run `kernel-scientist doctor`.") from error
+            raise SandboxError(
+                f"The worker cannot be started ({error.strerror}); run `kernel-scientist doctor`."
+            ) from error
         for fd in (self._command_end, self._reply_end, self._info_end):
             self._close_one(fd)
         if self._receive(_READY_TIMEOUT_S) != b"R":
@@ -154,7 +162,7 @@ class _Worker:
         self._pidfd = os.pidfd_open(self._worker_pid())
 
     def go(self, timeout_s: float) -> tuple[float, bytes | None]:
-        """Start the runs; the seconds until the worker was killed, and what it said (``None``: nothing in time)."""
+        """Start the runs; the seconds until the worker is killed, and what it said (``None``: nothing)."""
         assert self._pidfd is not None
         start = time.perf_counter()
         os.write(self._command, b"G")
@@ -170,7 +178,9 @@ class _Worker:
         self._fds.append(spawned)
         for fd in (self._pidfd, spawned):
             if fd is not None and not _readable(fd, _REAP_TIMEOUT_S):
-                raise SandboxError(f"The worker (process {self._process.pid}) does not die; its outputs are not used.")
+                raise SandboxError(
+                    f"The worker (process {self._process.pid}) does not die; its outputs are not used."
+                )
         status = self._process.wait()
         # bubblewrap passes its child's end on the way a shell does.
         return 128 - status if self._cage.program and status > 128 else status
@@ -209,7 +219,9 @@ class _Worker:
         control = self.control()
         said = os.pread(self._messages, 2000, 0).decode(errors="replace").strip()
         stage = _STAGES[control.stage] if control.stage < len(_STAGES) else "running"
-        why = said or (os.strerror(control.error) if control.error else f"exit status {self._process.returncode}")
+        why = said or (
+            os.strerror(control.error) if control.error else f"exit status {self._process.returncode}"
+        )
         raise SandboxError(f"The worker failed while {stage} in the {self._cage.name} sandbox: {why}.")
 
     def _memory(self, name: str) -> int:

@@ -67,14 +67,13 @@ class Control:
     syscall: int
     run: int
     step: int
-    wrote: bool
-    landlock: bool
-    seccomp: bool
+    wrote: int
+    landlock: int
+    seccomp: int
 
     @classmethod
     def unpack(cls, page: bytes) -> Control:
-        *numbers, wrote, landlock, seccomp = _CONTROL.unpack_from(page)
-        return cls(*numbers, bool(wrote), bool(landlock), bool(seccomp))
+        return cls(*_CONTROL.unpack_from(page))
 
 
 def pack_plan(
@@ -92,7 +91,7 @@ def pack_plan(
     require_seccomp: bool,
     require_landlock: bool,
 ) -> bytes:
-    """The plan for runs `first` to ``first + count - 1``; its own pointers assume the worker's fixed address."""
+    """The plan for runs `first` to ``first + count - 1``; its pointers assume the worker's fixed address."""
     maps = _pack_maps(image, workspace, descriptors, first, count)
     maps_at = _PLAN_HEADER.size
     steps_at = maps_at + len(maps)
@@ -192,5 +191,7 @@ def _element(fill: Fill) -> bytes:
     import ml_dtypes
     import numpy as np
 
-    dtype = np.dtype(getattr(ml_dtypes, fill.dtype)) if hasattr(ml_dtypes, fill.dtype) else np.dtype(fill.dtype)
+    dtype = (
+        np.dtype(getattr(ml_dtypes, fill.dtype)) if hasattr(ml_dtypes, fill.dtype) else np.dtype(fill.dtype)
+    )
     return np.array(fill.value).astype(dtype).tobytes()

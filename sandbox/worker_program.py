@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import os
 import platform
 import re
 import tempfile
@@ -32,7 +31,8 @@ _HEADERS = (
     "include/cpu/ks/abi.h",
 )
 _COMPILE = (
-    "-target", "x86_64-linux-gnu", "-std=c11", "-O2", "-ffreestanding", "-nostdlibinc", "-fPIC", "-fno-stack-protector",
+    "-target", "x86_64-linux-gnu", "-std=c11", "-O2", "-ffreestanding", "-nostdlibinc", "-fPIC",
+    "-fno-stack-protector",
 )  # fmt: skip
 _LINK = ("-pie", "-z", "now", "-z", "relro", "-z", "noexecstack")
 _TIMEOUT_S = 120.0
@@ -73,7 +73,9 @@ def host_libraries() -> HostLibraries:
     try:
         ctypes.CDLL("libm.so.6")
     except OSError:
-        raise UnusableEnvironment("The cpu device needs glibc, and this Python uses another C library.") from None
+        raise UnusableEnvironment(
+            "The cpu device needs glibc, and this Python uses another C library."
+        ) from None
     found: dict[str, Path] = {}
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = line.split(maxsplit=5)[-1]
@@ -96,7 +98,10 @@ def worker_program() -> WorkerProgram:
     folder = cache_home() / "worker"
     path = folder / _key(libraries, toolchain)
     if not path.exists():
-        with explained("build the worker program", folder), FileLock(folder / "lock", purpose="building the worker"):
+        with (
+            explained("build the worker program", folder),
+            FileLock(folder / "lock", purpose="building the worker"),
+        ):
             if not path.exists():
                 _build(path, libraries, toolchain)
     return WorkerProgram(path, libraries)
@@ -125,11 +130,13 @@ def _build(path: Path, libraries: HostLibraries, toolchain: Toolchain) -> None:
         runpath = f"-rpath={':'.join(sorted(found_at))}"
         loader = ("--dynamic-linker", str(libraries.loader))
         _step([*toolchain.lld, *_LINK, *loader, runpath, "-o", "worker", *objects, *linked], work)
-        os.replace(work / "worker", path)
+        (work / "worker").replace(path)
 
 
 def _step(argv: list[str], folder: Path) -> None:
     completed = run(argv, cwd=folder, timeout_s=_TIMEOUT_S)
     if completed.returncode != 0:
         said = completed.stderr.decode(errors="replace").strip().splitlines()[:3]
-        raise SandboxError(f"The worker program does not build with {argv[0]}: {' / '.join(said) or 'no message'}.")
+        raise SandboxError(
+            f"The worker program does not build with {argv[0]}: {' / '.join(said) or 'no message'}."
+        )

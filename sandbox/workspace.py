@@ -1,9 +1,9 @@
 """The memory a batch of runs works on, shared between the judge and a worker.
 
-Covered: each run has its own regions; the worker maps inputs read-only through a read-only descriptor; every
-region ends (up to 16-byte alignment) where its last page ends, and at least `GUARD_BYTES` of unmapped addresses
-separate it from its neighbours; what the pages hold beyond the region is filled and checked. Not covered: reads
-of that slack, which lie within the region's own pages.
+Covered: each run has its own regions; the worker maps inputs read-only through a read-only descriptor;
+every region ends (up to 16-byte alignment) where its last page ends, and at least `GUARD_BYTES` of
+unmapped addresses separate it from its neighbours; what the pages hold beyond the region is filled and
+checked. Not covered: reads of that slack, which lie within the region's own pages.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class Workspace:
         self.runs = runs
         self._placements = [[*row] for row in _place(self.regions, runs)]
         self._files = {
-            access: _SharedFile(f"ks-{access}", sum(p.page_bytes for p in self.placements() if p.region.access == access))
+            access: _SharedFile(
+                f"ks-{access}", sum(p.page_bytes for p in self.placements() if p.region.access == access)
+            )
             for access in ("read", "write")
         }
         self._slack_byte = 0xFF
@@ -121,7 +123,9 @@ class Workspace:
         """Names of writable regions of which any run's slack no longer holds what it was filled with."""
         names: dict[str, None] = {}
         for place in self.placements():
-            if place.region.access == "write" and any((part != self._slack_byte).any() for part in self._slack(place)):
+            if place.region.access == "write" and any(
+                (part != self._slack_byte).any() for part in self._slack(place)
+            ):
                 names[place.region.name] = None
         return list(names)
 
@@ -179,7 +183,8 @@ class _SharedFile:
         except OSError as error:
             os.close(self.fd)
             raise UnusableEnvironment(
-                f"Cannot get {size} bytes of shared memory ({error.strerror}); use smaller shapes or free memory."
+                f"Cannot get {size} bytes of shared memory ({error.strerror}); "
+                "use smaller shapes or free memory."
             ) from error
 
     def bytes(self) -> NDArray[np.uint8]:

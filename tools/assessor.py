@@ -202,12 +202,13 @@ class LocalAssessor:
         limits = self._settings.tier(tier)
         waits = [self._patience(case.baseline, shape_text(shape)) for shape in self._shapes.benchmarks]
         pilots: list[Pilot] = []
+        began = time.perf_counter()
         for shape, builds, patience in zip(self._shapes.benchmarks, contenders, waits, strict=True):
             pilot = timer.pilot(shape, builds, patience)
             if isinstance(pilot, Fault):
                 return pilot
             pilots.append(pilot)
-        pairs = number_of_pairs(pilots, limits)
+        pairs = number_of_pairs(pilots, limits, time.perf_counter() - began)
         measured: list[Measurement] = []
         for pilot, builds, patience in zip(pilots, contenders, waits, strict=True):
             answer = timer.measure(

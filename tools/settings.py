@@ -15,8 +15,8 @@ class TierSettings:
     """`pairs` are measured of every shape, fewer when the pilots say that they take more than the budget.
 
     How many is settled from the pilots before the first pair, and never below `least_pairs`. `budget_s`
-    is wall time a shape. Of each batch `checked_runs` outputs are compared in full with the reference,
-    out of those that differ in any bit from an output already found right.
+    is wall time a shape, pilot included. Of each batch `checked_runs` outputs are compared in full with
+    the reference, out of those that differ in any bit from an output already found right.
     """
 
     pairs: int
@@ -39,7 +39,7 @@ class JudgeSettings:
     """
 
     level: float = 0.99
-    screen: TierSettings = field(default_factory=lambda: TierSettings(8, 3, 1.0, 3))
+    screen: TierSettings = field(default_factory=lambda: TierSettings(8, 3, 1.2, 3))
     confirm: TierSettings = field(default_factory=lambda: TierSettings(30, 12, 18.0, 1_000_000))
     batch_s: float = 0.020
     memory_bytes: int = 256 << 20

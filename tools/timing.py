@@ -54,9 +54,13 @@ class Measurement:
         return [math.log(b / a) for a, b in zip(first, second, strict=True)]
 
 
-def number_of_pairs(pilots: Sequence[Pilot], tier: TierSettings) -> int:
-    """How many pairs to measure of every shape; settled here, before the first, and not changed after."""
-    affordable = int(tier.budget_s * len(pilots) / sum(pilot.pair_s for pilot in pilots))
+def number_of_pairs(pilots: Sequence[Pilot], tier: TierSettings, spent_s: float) -> int:
+    """How many pairs to measure of every shape; settled here, before the first, and not changed after.
+
+    `spent_s` is what the pilots took out of the budget.
+    """
+    left_s = tier.budget_s * len(pilots) - spent_s
+    affordable = int(left_s / sum(pilot.pair_s for pilot in pilots))
     return min(tier.pairs, max(tier.least_pairs, affordable))
 
 

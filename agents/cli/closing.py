@@ -107,7 +107,7 @@ def _resource_part(facts: _Facts) -> list[str]:
 
 def _next_lines(run: Run) -> list[str]:
     where = "" if run.path.parent == Path("runs") else f" --runs-dir {run.path.parent}"
-    problem = run.info.problem_path or run.info.problem
+    problem = _problem_name(run)
     lines = [
         f"transcript    {_shown(run.path / 'events.jsonl')}   ([#n] is the line with seq n)",
         f"read it       kernel-scientist transcript show {run.id}{where}",
@@ -119,6 +119,17 @@ def _next_lines(run: Run) -> list[str]:
         *lines,
         f"try next      kernel-scientist run {problem} --generations {2 * max(1, run.info.generations)}",
     ]
+
+
+def _problem_name(run: Run) -> str:
+    """What names the run's problem on a command line: the bundled name, else the folder."""
+    from kernel_scientist.tools.problem import BUNDLED
+
+    folder = run.info.problem_path
+    bundled = BUNDLED / run.info.problem
+    if not folder or bundled.resolve() == Path(folder).resolve():
+        return run.info.problem
+    return folder
 
 
 def closing_values(result: SessionResult) -> dict[str, Any]:

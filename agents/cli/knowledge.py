@@ -15,7 +15,9 @@ from .text import clean, columns, indent, one_line
 if TYPE_CHECKING:
     from kernel_scientist.knowledge import KnowledgeBase, Passage
 
-__all__ = ["add", "announce_first_use", "knowledge", "list_command", "open_knowledge", "search"]
+__all__ = ["FIRST_USE", "add", "is_first_use", "knowledge", "list_command", "open_knowledge", "search"]
+
+FIRST_USE = "reading the bundled library into the knowledge base, once"
 
 SOME_FAILED = 6
 
@@ -39,16 +41,16 @@ def open_knowledge() -> KnowledgeBase:
     """The user's knowledge base; says so when it has to be made first, which takes a while."""
     from kernel_scientist.knowledge import KnowledgeBase
 
-    announce_first_use()
+    if is_first_use():
+        remark(f"{FIRST_USE} ...", "dim")
     return KnowledgeBase.open()
 
 
-def announce_first_use() -> None:
-    """Say that the bundled library is about to be read, where it was not yet."""
+def is_first_use() -> bool:
+    """Whether the knowledge base is still to be made from the bundled library."""
     from kernel_scientist.sandbox.files import data_home
 
-    if not (data_home() / "knowledge").exists():
-        remark("Reading the bundled library into the knowledge base; this is done once.", "dim")
+    return not (data_home() / "knowledge").exists()
 
 
 @click.command()

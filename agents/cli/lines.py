@@ -9,7 +9,7 @@ from .text import count, interval, one_line, times
 
 __all__ = ["event_line", "reference"]
 
-_WIDTH = 220
+_WIDTH = 170
 
 
 def reference(event: ev.Event) -> str:

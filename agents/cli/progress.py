@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, final
@@ -19,17 +20,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Display", "LiveDisplay", "PlainDisplay", "Standing", "open_display"]
 
+_PATIENCE_S = 2.0
+
 
 @final
 class Standing:
     """Where a run stands: the events so far boiled down to one line."""
 
-    def __init__(self, max_time_s: float | None = None) -> None:
+    def __init__(self, max_time_s: float | None = None, doing: str = "getting ready") -> None:
         self.max_time_s = max_time_s
         self.started = time.monotonic()
         self.generation = 0
         self.generations = 0
-        self.doing = "getting ready"
+        self.doing = doing
         self.candidates = 0
         self.accepted = 0
         self.best = "none yet"
@@ -104,20 +107,27 @@ class Display(Protocol):
 
 @final
 class PlainDisplay:
-    """A line an event, and where the run stands after every judged candidate."""
+    """A line an event, and where the run stands after every judged candidate.
+
+    Where nothing happens for a while at first, it says what the wait is for.
+    """
 
     def __init__(self, standing: Standing) -> None:
         self.standing = standing
+        self._waiting = threading.Timer(_PATIENCE_S, remark, [f"{standing.doing} ..."])
+        self._waiting.daemon = True
 
     def __enter__(self) -> PlainDisplay:
+        self._waiting.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        return None
+        self._waiting.cancel()
 
     def show(self, event: ev.Event) -> None:
+        self._waiting.cancel()
         self.standing.see(event)
         line = event_line(event)
         if line is not None:
@@ -179,5 +189,7 @@ _STYLES = {
 
 def open_display(max_time_s: float | None) -> Display:
     """The display that suits stderr."""
-    standing = Standing(max_time_s)
+    from .knowledge import FIRST_USE, is_first_use
+
+    standing = Standing(max_time_s, FIRST_USE if is_first_use() else "getting ready")
     return LiveDisplay(standing) if sys.stderr.isatty() else PlainDisplay(standing)

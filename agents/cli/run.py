@@ -81,7 +81,6 @@ def run(
     from kernel_scientist.agents import Session, load_config
 
     from .closing import closing_lines, closing_values
-    from .knowledge import announce_first_use
     from .progress import open_display
 
     config = load_config(
@@ -100,7 +99,6 @@ def run(
             "limits.max_cost_usd": max_cost,
         },
     )
-    announce_first_use()
     with open_display(config.limits.max_time_s) as display:
         result = Session(problem, kernel=kernel, config=config, observer=display.show).run()
     if as_json:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from kernel_scientist.agents import Run
 from kernel_scientist.agents import events as ev
 from kernel_scientist.agents.messages import Experiment, Finding, Hypotheses, Selection
+from kernel_scientist.tools.describe import resources_line
 
-from .judged import resource_lines, timing_lines, verdict_line
+from .judged import timing_lines, verdict_line
 from .lines import event_line, reference
 from .output import Style
 from .text import clean, indent, interval, one_line, times
@@ -24,18 +25,19 @@ def story_lines(run: Run, events: Iterable[ev.Event], *, diffs: bool = True) -> 
     """Lines with their styles; each ends with the event that its figures come from."""
     yield f"record: {run.path / 'events.jsonl'}; [#n] is its line with seq n", "dim"
     speaker = ""
+    cited: set[str] = set()
     for event in events:
         if isinstance(event, (ev.SpeakerSelected, ev.MessageSent)) and event.agent != speaker:
             speaker = event.agent
             yield "", ""
             yield f"{speaker.capitalize()} {reference(event)}", "heading"
-        yield from _told(event, diffs)
+        yield from _told(event, diffs, cited)
         if isinstance(event, (ev.MessageSent, ev.GenerationStarted)):
             # Each turn gets a heading of its own, also when the same agent is chosen again.
             speaker = ""
 
 
-def _told(event: ev.Event, diffs: bool) -> Iterator[Line]:
+def _told(event: ev.Event, diffs: bool, cited: set[str]) -> Iterator[Line]:
     match event:
         case ev.GenerationStarted():
             yield "", ""
@@ -48,7 +50,7 @@ def _told(event: ev.Event, diffs: bool) -> Iterator[Line]:
         case ev.ModelCall():
             yield f"  {_call(event)} {reference(event)}", "dim"
         case ev.PassagesRetrieved():
-            yield from _passages(event)
+            yield from _passages(event, cited)
         case ev.CandidateCreated():
             yield from _candidate(event, diffs)
         case ev.EvaluationFinished():
@@ -118,14 +120,19 @@ def _call(event: ev.ModelCall) -> str:
     return text if event.error is None else f"{text}; try {event.attempt} failed: {one_line(event.error)}"
 
 
-def _passages(event: ev.PassagesRetrieved) -> Iterator[Line]:
+def _passages(event: ev.PassagesRetrieved, cited: set[str]) -> Iterator[Line]:
     yield f"  looked up '{one_line(event.query)}' {reference(event)}", ""
     for passage in event.passages:
+        if passage.id in cited:
+            yield f"    {passage.id}: as above", "dim"
+            continue
+        cited.add(passage.id)
         place = f", {passage.section}" if passage.section else ""
         page = f", page {passage.page}" if passage.page is not None else ""
+        yield f"    {passage.id}: {one_line(passage.title + place + page)}", ""
         looked_up = f", looked up {passage.looked_up}" if passage.looked_up else ""
-        source = f" — {passage.source}{looked_up}" if passage.source else ""
-        yield f"    {passage.id}: {one_line(passage.title + place + page + source)}", "dim"
+        for source in one_line(passage.source).split():
+            yield f"        {source}{looked_up}", "dim"
 
 
 def _candidate(event: ev.CandidateCreated, diffs: bool) -> Iterator[Line]:
@@ -152,14 +159,15 @@ def _evaluation(event: ev.EvaluationFinished) -> Iterator[Line]:
     if not one.accepted:
         yield indent(clean(one.message).strip(), "    "), ""
     for check in one.checks:
-        yield (
-            f"    {'passed' if check.passed else 'FAILED'} {one_line(f'{check.name}: {check.detail}')}",
-            "dim",
-        )
+        if not check.passed:
+            yield f"    FAILED {one_line(f'{check.name}: {check.detail}')}", "bad"
+    passed = [one_line(check.name) for check in one.checks if check.passed]
+    if passed:
+        yield f"    passed: {', '.join(passed)}", "dim"
     if one.timings:
         yield from ((f"    {line}", "") for line in timing_lines(one.timings))
-    if one.resources:
-        yield from ((f"    {line}", "dim") for line in resource_lines([("gfx942", one)]))
+    for resources in one.resources:
+        yield f"    gfx942 {one_line(resources_line(resources))}", "dim"
 
 
 def _comparison(event: ev.ComparisonFinished) -> Iterator[Line]:

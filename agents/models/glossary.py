@@ -22,9 +22,9 @@ class Topic:
     def matches(self, name: str) -> bool:
         return self.names.search(name) is not None
 
-    def speaks_in(self, text: str) -> bool:
-        """Whether a passage is about it: at least two mentions."""
-        return len(self.words.findall(text)) >= 2
+    def mentions_in(self, text: str) -> int:
+        """How often a passage speaks of it."""
+        return len(self.words.findall(text))
 
 
 def _topic(strategy: str, names: str, query: str, words: str, why: str) -> Topic:

@@ -180,7 +180,7 @@ def _avenues(tuning: Tuning, proposals: Sequence[Proposal], topics: Sequence[Top
 
 def _experiment(proposal: Proposal, passages: Mapping[str, str]) -> dict[str, object]:
     topics = topics_of([move.name for move in proposal.moves])
-    cited = [name for name, text in passages.items() if any(topic.speaks_in(text) for topic in topics)]
+    cited = [name for topic in topics if (name := _best_passage(topic, passages)) is not None]
     forecast = proposal.forecast
     return {
         "description": f"{describe_moves(proposal.moves)}: {proposal.why}.",
@@ -192,8 +192,15 @@ def _experiment(proposal: Proposal, passages: Mapping[str, str]) -> dict[str, ob
         "uplift_min": round(forecast.low, 1),
         "uplift_max": round(forecast.high, 1),
         "innovation": round(100 * forecast.distance),
-        "citations": cited[:3],
+        "citations": list(dict.fromkeys(cited)),
     }
+
+
+def _best_passage(topic: Topic, passages: Mapping[str, str]) -> str | None:
+    """The passage that mentions the topic most; one mention may be by the way and is not enough."""
+    mentions = {name: topic.mentions_in(text) for name, text in passages.items()}
+    best = max(mentions, key=lambda name: mentions[name], default=None)
+    return best if best is not None and mentions[best] >= 2 else None
 
 
 def _code(request: CodeRequest) -> str:

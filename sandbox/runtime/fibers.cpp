@@ -136,8 +136,8 @@ inline __attribute__((always_inline)) void* leave(void* stack, Mask Wave::* stat
 
 void prepare_fibers(const unsigned block[3], unsigned threads) {
   for (unsigned i = 0; i < threads; i++) {
-    // Different offsets in the page: otherwise all stacks compete for the same cache sets.
-    void** top = reinterpret_cast<void**>(KS_STACKS + i * KS_STACK_STRIDE + KS_STACK_BYTES - i % 64 * 64);
+    // Different offsets in the upper half page: otherwise all stacks compete for the same cache sets.
+    void** top = reinterpret_cast<void**>(KS_STACKS + i * KS_STACK_STRIDE + KS_STACK_BYTES - i % 32 * 64);
     *--top = nullptr;  // the return address of fiber_main, which gives it the alignment of a called function
     *--top = reinterpret_cast<void*>(fiber_main);
     for (int saved = 0; saved < 7; saved++) *--top = nullptr;

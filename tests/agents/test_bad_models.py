@@ -97,7 +97,9 @@ def test_a_coder_repairs_on_the_judge_s_evidence_until_its_budget_ends(hold: Hol
         line = next(one for one in request.base.source.splitlines() if one.startswith("PAD = 0"))
         return (
             f'```json\n{{"report": "attempt {number}"}}\n```\n'
-            f"<<<<<<< SEARCH\n{line}\n=======\nPAD = 4 // attempt {number}\n>>>>>>> REPLACE".replace("//", "#")
+            f"<<<<<<< SEARCH\n{line}\n=======\nPAD = 4 // attempt {number}\n>>>>>>> REPLACE".replace(
+                "//", "#"
+            )
         )
 
     def script(constants: dict[str, Any]) -> FakeAnswer:
@@ -126,7 +128,9 @@ def test_a_kernel_already_tried_goes_back_before_it_costs_an_evaluation(hold: Ho
 
 
 def test_a_candidate_that_is_no_kernel_is_an_invalid_plan(hold: Hold) -> None:
-    coder = ScriptedModel([f'```json\n{{"report": "x"}}\n```\n```hip\nint main() {{}} // {n}\n```' for n in range(4)])
+    coder = ScriptedModel(
+        [f'```json\n{{"report": "x"}}\n```\n```hip\nint main() {{}} // {n}\n```' for n in range(4)]
+    )
     held = hold(generations=1, experiments=1, models={"coder": coder}, config=Config())
     verdicts = [one.verdict for one in held.run.candidates()[1:]]
     assert verdicts == ["invalid_plan"] * 4

@@ -13,11 +13,15 @@ from kernel_scientist.sandbox.errors import UsageError
 
 def test_later_sources_win_and_all_are_joined(tmp_path: Path) -> None:
     (tmp_path / "kernel-scientist.toml").write_text(
-        'generations = 7\nmodel = "a"\n[models]\ntimeout_s = 5\n[models.prices]\n"gpt-4.1" = {input = 1, output = 2}\n'
+        'generations = 7\nmodel = "a"\n[models]\ntimeout_s = 5\n'
+        '[models.prices]\n"gpt-4.1" = {input = 1, output = 2}\n'
     )
     environ = {"KERNEL_SCIENTIST_MODEL": "b", "KERNEL_SCIENTIST_LIMITS__MAX_TOKENS": "9", "OTHER": "x"}
     config = load_config(
-        folder=tmp_path, environ=environ, sets=["models.timeout_s=6", "target=cpu"], flags={"model": "c", "seed": None}
+        folder=tmp_path,
+        environ=environ,
+        sets=["models.timeout_s=6", "target=cpu"],
+        flags={"model": "c", "seed": None},
     )
     assert (config.generations, config.model, config.limits.max_tokens) == (7, "c", 9)
     assert (config.models.timeout_s, config.target) == (6.0, "cpu")

@@ -35,7 +35,9 @@ def good(body: dict[str, Any]) -> Say:
         now = request["tuning"]["constants"]
         names = [("THREAD_M", 2 * now["THREAD_M"]), ("THREAD_N", 2 * now["THREAD_N"])]
         experiments = [_experiment(name, value) for name, value in names]
-        return Say("Here it is.\n" + _fenced({"avenues": [{"title": "more work"}], "experiments": experiments}))
+        return Say(
+            "Here it is.\n" + _fenced({"avenues": [{"title": "more work"}], "experiments": experiments})
+        )
     if request["request"] == "code":
         name, value = request["experiment"]["rubric"][0].split(" = ")
         old = next(line for line in request["base"]["source"].splitlines() if line.startswith(f"{name} = "))
@@ -55,9 +57,14 @@ def _request(body: dict[str, Any]) -> dict[str, Any]:
 
 def _experiment(name: str, value: int) -> dict[str, Any]:
     return {
-        "description": f"double {name}", "rubric": [f"{name} = {value}"], "strategy": "register tiling",
-        "uplift_min": 5, "uplift_max": 80, "innovation": 20, "citations": ["tiles#1", "invented#9"],
-    }  # fmt: skip
+        "description": f"double {name}",
+        "rubric": [f"{name} = {value}"],
+        "strategy": "register tiling",
+        "uplift_min": 5,
+        "uplift_max": 80,
+        "innovation": 20,
+        "citations": ["tiles#1", "invented#9"],
+    }
 
 
 def _fenced(value: object) -> str:

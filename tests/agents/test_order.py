@@ -56,13 +56,22 @@ def _reply(speaker: str, thread: list[Any], verdicts: list[str], breaks: set[int
             proposal = progress.proposals[-1]
             if left:
                 return EvaluationFailure(
-                    candidate_id=proposal.candidate_id, slot=progress.slot, attempt=proposal.attempt,
-                    verdict=verdict, evidence="e", tries_left=left,
-                )  # fmt: skip
+                    candidate_id=proposal.candidate_id,
+                    slot=progress.slot,
+                    attempt=proposal.attempt,
+                    verdict=verdict,
+                    evidence="e",
+                    tries_left=left,
+                )
             return Finding(
-                candidate_id=proposal.candidate_id, slot=progress.slot, verdict=verdict, tried="", happened="",
-                predicted_min=0, predicted_max=1,
-            )  # fmt: skip
+                candidate_id=proposal.candidate_id,
+                slot=progress.slot,
+                verdict=verdict,
+                tried="",
+                happened="",
+                predicted_min=0,
+                predicted_max=1,
+            )
 
 
 @settings(max_examples=150, deadline=None)
@@ -107,7 +116,9 @@ def test_compile_failures_and_wrong_results_have_budgets_of_their_own() -> None:
         as_message(_plan(1), "r"),
     ]
     for attempt, verdict in enumerate(("wrong_result", "compile_error"), start=1):
-        thread.append(as_message(CandidateProposal(candidate_id="1", slot=0, attempt=attempt, report=""), "c"))
+        thread.append(
+            as_message(CandidateProposal(candidate_id="1", slot=0, attempt=attempt, report=""), "c")
+        )
         thread.append(
             as_message(
                 EvaluationFailure(

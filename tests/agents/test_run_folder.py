@@ -17,28 +17,58 @@ from kernel_scientist.tools.evaluation import Comparison, Evaluation, Interval, 
 from .conftest import Hold
 
 EVALUATION = Evaluation(
-    Verdict.ACCEPTED, "", "screen", "cpu", "a CPU", "bubblewrap", "k0", "k1",
+    Verdict.ACCEPTED,
+    "",
+    "screen",
+    "cpu",
+    "a CPU",
+    "bubblewrap",
+    "k0",
+    "k1",
     timings=(ShapeTiming({"m": 1}, 1.5, 1.0, float("inf"), 3, 4, speedup=Interval(2.0, 1.5, 2.5, 0.99)),),
-    speedup=Interval(2.0, 1.5, 2.5, 0.99), notes=("a note",), seconds={"compile": 0.1},
-)  # fmt: skip
-COMPARISON = Comparison(EVALUATION, EVALUATION, EVALUATION.timings, Interval(1.0, 0.0, float("inf"), 0.99), "none")
+    speedup=Interval(2.0, 1.5, 2.5, 0.99),
+    notes=("a note",),
+    seconds={"compile": 0.1},
+)
+COMPARISON = Comparison(
+    EVALUATION, EVALUATION, EVALUATION.timings, Interval(1.0, 0.0, float("inf"), 0.99), "none"
+)
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 USAGE = ev.Usage(prompt_tokens=1, completion_tokens=2)
 
 EVENTS: list[ev.Event] = [
     ev.RunStarted(
-        seq=1, time=NOW, run_id="r", problem="p", kernel="k", target="cpu", models={"coder": "m"},
-        generations=1, experiments=3, limits={"max_tokens": None}, versions={"python": "3"},
+        seq=1,
+        time=NOW,
+        run_id="r",
+        problem="p",
+        kernel="k",
+        target="cpu",
+        models={"coder": "m"},
+        generations=1,
+        experiments=3,
+        limits={"max_tokens": None},
+        versions={"python": "3"},
     ),
     ev.GenerationStarted(seq=2, time=NOW, generations=1, best_id="0000", totals=ev.Totals()),
     ev.SpeakerSelected(seq=3, time=NOW, agent="coder", slot=1, attempt=2),
     ev.MessageSent(
-        seq=4, time=NOW, agent="manager", text="t",
+        seq=4,
+        time=NOW,
+        agent="manager",
+        text="t",
         content=GenerationTask(generation=1, generations=1, experiments=1, build_repairs=1, result_repairs=1),
     ),
     ev.ModelCall(
-        seq=5, time=NOW, agent="coder", purpose="code", model="m", usage=USAGE, seconds=0.1,
-        request=({"type": "UserMessage", "content": "x"},), response={"content": "y"},
+        seq=5,
+        time=NOW,
+        agent="coder",
+        purpose="code",
+        model="m",
+        usage=USAGE,
+        seconds=0.1,
+        request=({"type": "UserMessage", "content": "x"},),
+        response={"content": "y"},
     ),
     ev.ToolCall(seq=6, time=NOW, agent="a", tool="t", arguments={"x": 1}, result="r", seconds=0.0),
     ev.PassagesRetrieved(
@@ -51,15 +81,25 @@ EVENTS: list[ev.Event] = [
         seq=11, time=NOW, a_id="0000", b_id="0001", comparison=COMPARISON, improved=False, seconds=1.0
     ),
     ev.BestChanged(
-        seq=12, time=NOW, candidate_id="0001", previous_id="0000", speedup=Interval(2.0, 1.5, 2.5, 0.99),
+        seq=12,
+        time=NOW,
+        candidate_id="0001",
+        previous_id="0000",
+        speedup=Interval(2.0, 1.5, 2.5, 0.99),
         tier="screen",
     ),
     ev.LimitReached(seq=13, time=NOW, limit="max_tokens", used=5, maximum=4, sentence="s"),
     ev.ErrorRecorded(seq=14, time=NOW, where="coder", message="m", recovered=True),
     ev.RunFinished(
-        seq=15, time=NOW, status="improved", stop_reason="done", exit_code=0, totals=ev.Totals(), best_id="0001"
+        seq=15,
+        time=NOW,
+        status="improved",
+        stop_reason="done",
+        exit_code=0,
+        totals=ev.Totals(),
+        best_id="0001",
     ),
-]  # fmt: skip
+]
 
 
 def test_every_kind_of_event_is_tried_here() -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from kernel_scientist.agents import Config, Limits, Run, Session, list_runs
 from kernel_scientist.agents import events as ev
-from kernel_scientist.agents.messages import Finding, Hypotheses, Selection
+from kernel_scientist.agents.messages import Finding, Hypotheses, Selection, StepFailed
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.tools.evaluation import Evaluation, Verdict
-from kernel_scientist.tools.problem import Problem
+from kernel_scientist.tools.kernel import Kernel
+from kernel_scientist.tools.problem import Problem, list_problems
 from kernel_scientist.tools.targets.fake import FakeAnswer, FakeTarget
 
 from .conftest import Hold, Shelf
@@ -108,7 +109,11 @@ def test_predictions_are_compared_with_what_was_measured(hold: Hold) -> None:
     for finding in hold(generations=2).contents(Finding):
         low, high = finding.predicted_min, finding.predicted_max
         expected = (
-            "below" if finding.measured_uplift < low else "above" if finding.measured_uplift > high else "within"
+            "below"
+            if finding.measured_uplift < low
+            else "above"
+            if finding.measured_uplift > high
+            else "within"
         )
         assert finding.calibration == expected
 
@@ -135,9 +140,7 @@ def test_a_claim_that_fresh_measurements_do_not_bear_out_is_not_made(hold: Hold)
     assert [event.improved for event in held.of(ev.ComparisonFinished)] == [False, False, False]
 
 
-def test_without_tunables_the_session_ends_with_the_sentence_that_says_so(
-    hold: Hold, tmp_path: Path
-) -> None:
+def test_without_tunables_the_session_ends_with_the_sentence_that_says_so(hold: Hold, tmp_path: Path) -> None:
     text = Problem.load("matmul").default_kernel.read_text()
     start, end = text.index("[tune]"), text.index("[[launch]]")
     fixed = tmp_path / "fixed.hip"
@@ -160,9 +163,11 @@ def test_a_failing_candidate_is_a_finding_and_the_session_goes_on(hold: Hold) ->
     assert held.result.status == "improved"
 
 
-def test_the_starting_kernel_s_own_fault_is_a_usage_error_and_leaves_no_run(hold: Hold, tmp_path: Path) -> None:
+def test_the_starting_kernel_s_own_fault_is_a_usage_error_and_leaves_no_run(
+    hold: Hold, tmp_path: Path
+) -> None:
     wrong = FakeAnswer(verdict=Verdict.WRONG_RESULT, message="c differs at 0")
-    with pytest.raises(UsageError, match="tiled.hip"):
+    with pytest.raises(UsageError, match=r"tiled\.hip"):
         hold(script=lambda constants: wrong)
     assert list_runs(tmp_path / "runs") == []
     assert list((tmp_path / "runs").iterdir()) == []
@@ -210,9 +215,12 @@ def test_a_wrong_argument_is_one_sentence_and_nothing_is_written(
     arguments: dict[str, object], said: str, tmp_path: Path
 ) -> None:
     session = Session(  # type: ignore[arg-type]
-        **arguments, target=FakeTarget(lambda constants: FakeAnswer()), knowledge=Shelf(),
-        runs_dir=tmp_path / "runs", config=Config(),
-    )  # fmt: skip
+        **arguments,
+        target=FakeTarget(lambda constants: FakeAnswer()),
+        knowledge=Shelf(),
+        runs_dir=tmp_path / "runs",
+        config=Config(),
+    )
     with pytest.raises(UsageError, match=re.escape(said)):
         session.run()
     assert not (tmp_path / "runs").exists()
@@ -225,10 +233,28 @@ def test_a_runs_folder_that_cannot_be_written_is_a_usage_error(hold: Hold, tmp_p
 
 
 def test_prompts_do_not_grow_with_the_generations(hold: Hold) -> None:
-    held = hold(generations=20, experiments=3)
+    held = hold(generations=12, experiments=3)
 
     tokens: dict[int, int] = {}
     for event in held.of(ev.ModelCall):
         if event.agent == "selector":
             tokens[event.generation] = event.usage.prompt_tokens
-    assert tokens[20] < 1.3 * tokens[10]
+    assert tokens[12] < 1.3 * tokens[9]
+
+
+@pytest.mark.parametrize(
+    ("problem", "kernel"),
+    [(name, kernel) for name in list_problems() for kernel in Problem.load(name).kernels],
+)
+def test_every_bundled_kernel_with_tunables_can_be_moved_by_the_offline_model(
+    hold: Hold, problem: str, kernel: str
+) -> None:
+    held = hold(problem, script=lambda constants: FakeAnswer(), kernel=kernel, generations=1)
+
+    tunable = any(
+        len(values) > 1 for values in Kernel.load(Problem.load(problem).kernels[kernel]).plan.tune.values()
+    )
+    verdicts = [one.verdict for one in held.run.candidates()[1:]]
+    assert verdicts == ["accepted"] * len(verdicts), [one.evaluation for one in held.run.candidates()]
+    assert bool(verdicts) == tunable
+    assert not held.contents(StepFailed)

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Command, Done, entry_point
-
-QUICK = ("run", "transpose", "--generations", "1", "--experiments", "1", "--seed", "1")
+from .scaling import write_problem
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,9 @@ class Ended:
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     folder = tmp_path_factory.mktemp("session")
+    write_problem(folder / "scaling")
     done = subprocess.run(
-        [*entry_point(), *QUICK],
+        [*entry_point(), "run", "scaling/", "--generations", "1", "--experiments", "2", "--seed", "1"],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -82,16 +82,10 @@ def test_the_transcript_of_the_session_shows_all_four_agents(command: Command, e
     assert "looked up" in shown.out
 
 
-def test_a_limit_ends_the_session_with_exit_code_4_and_json_says_so(command: Command) -> None:
-    done = command(*QUICK[:2], "--generations", "50", "--max-evaluations", "1", "--json")
-    assert done.code == 4, done.err
-    assert done.json["exit_code"] == 4
-    assert "evaluations" in done.json["stop_reason"]
-
-
 def test_ctrl_c_ends_the_session_with_exit_code_130_and_a_whole_record(tmp_path: Path) -> None:
+    write_problem(tmp_path / "scaling")
     process = subprocess.Popen(
-        [*entry_point(), "run", "transpose", "--generations", "50"],
+        [*entry_point(), "run", "scaling/", "--generations", "50"],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -113,11 +107,12 @@ def test_ctrl_c_ends_the_session_with_exit_code_130_and_a_whole_record(tmp_path:
     assert all(json.loads(line) for line in (run / "events.jsonl").read_text().splitlines())
 
 
-def test_on_a_terminal_progress_is_one_live_line(tmp_path: Path) -> None:
+def test_a_limit_is_exit_code_4_and_on_a_terminal_progress_is_a_live_line(tmp_path: Path) -> None:
+    write_problem(tmp_path / "scaling")
     main_end, terminal = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     process = subprocess.Popen(
-        [*entry_point(), *QUICK, "--max-evaluations", "1"],
+        [*entry_point(), "run", "scaling/", "--generations", "50", "--max-evaluations", "1", "--json"],
         cwd=tmp_path,
         env={**environment, "TERM": "xterm"},
         stdin=subprocess.DEVNULL,
@@ -127,14 +122,16 @@ def test_on_a_terminal_progress_is_one_live_line(tmp_path: Path) -> None:
     os.close(terminal)
     try:
         shown = read_all(main_end)
-        process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()
         os.close(main_end)
-    assert process.returncode in (0, 3, 4)
+    values = json.loads(out)
+    assert process.returncode == values["exit_code"] == 4
+    assert values["totals"]["evaluations"] >= 1
     assert b"\x1b[" in shown
-    assert b"generation 1/1" in shown
+    assert b"generation 1/50" in shown
 
 
 def wait_for_event(runs: Path, kind: str, process: subprocess.Popen[str]) -> None:

@@ -44,7 +44,7 @@ def test_the_transcript_shows_the_four_agents_in_turn(command: Command, folder: 
 @pytest.mark.parametrize(
     "expected",
     [
-        "lds-banks#2: LDS notes, Banks — https://example.org/lds, looked up 2026-12-01",
+        "lds-banks#2: LDS notes, Banks\n        https://example.org/lds, looked up 2026-12-01\n",
         "cites lds-banks#2",
         "+TILE = 32",
         "-TILE = 16",

@@ -36,14 +36,24 @@ class Device:
     cage: Cage
 
     def compile(
-        self, source: str, kernel: str, inputs: Mapping[str, Array], outputs: Mapping[str, Array], scalars: Sequence[Any]
+        self,
+        source: str,
+        kernel: str,
+        inputs: Mapping[str, Array],
+        outputs: Mapping[str, Array],
+        scalars: Sequence[Any],
     ) -> CodeObject:
         arguments = (
             *(BufferArgument(name, array.dtype.name, False) for name, array in inputs.items()),
             *(BufferArgument(name, array.dtype.name, True) for name, array in outputs.items()),
-            *(ScalarArgument(str(value), "float32" if isinstance(value, float) else "int32") for value in scalars),
+            *(
+                ScalarArgument(str(value), "float32" if isinstance(value, float) else "int32")
+                for value in scalars
+            ),
         )
-        request = CompileRequest(f"#include <hip/hip_runtime.h>\n{source}", (EntryPoint(kernel, arguments, 1024),))
+        request = CompileRequest(
+            f"#include <hip/hip_runtime.h>\n{source}", (EntryPoint(kernel, arguments, 1024),)
+        )
         code = self.compiler.compile(request)
         assert isinstance(code, CodeObject), code.message
         return code
@@ -67,7 +77,9 @@ class Device:
         inputs = inputs or {}
         code = self.compile(source, kernel, inputs, outputs, scalars)
         arrays = [*inputs.items(), *outputs.items()]
-        regions = [Region(name, array.nbytes, "read" if name in inputs else "write") for name, array in arrays]
+        regions = [
+            Region(name, array.nbytes, "read" if name in inputs else "write") for name, array in arrays
+        ]
         pointers = tuple(Pointer(index) for index in range(len(regions)))
         launch = KernelLaunch(0, grid, block, lds, (*pointers, *scalars))
         with Workspace(regions, runs) as workspace:
@@ -75,13 +87,21 @@ class Device:
             for index, array in enumerate(inputs.values()):
                 workspace.fill(index, array.tobytes())
             outcome = run_batch(
-                code, workspace, [launch], count=runs, timeout_s=timeout_s, cage=self.cage, reverse_fibers=reverse
+                code,
+                workspace,
+                [launch],
+                count=runs,
+                timeout_s=timeout_s,
+                cage=self.cage,
+                reverse_fibers=reverse,
             )
             for index, array in enumerate(outputs.values(), len(inputs)):
                 array[...] = np.frombuffer(workspace.view(runs - 1, index), array.dtype).reshape(array.shape)
         return outcome
 
-    def run(self, source: str, kernel: str = "kernel", *, outputs: Mapping[str, Array], **arguments: Any) -> None:
+    def run(
+        self, source: str, kernel: str = "kernel", *, outputs: Mapping[str, Array], **arguments: Any
+    ) -> None:
         """As `attempt`, for a kernel that must come to its end."""
         outcome = self.attempt(source, kernel, outputs=outputs, **arguments)
         assert isinstance(outcome, Finished), outcome

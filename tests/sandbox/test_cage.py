@@ -70,8 +70,10 @@ def test_no_connection_can_be_made(caged: Cage, places: tuple[Path, Path]) -> No
         port = server.getsockname()[1]
         program = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5)"
         assert inside(caged, program, work).returncode != 0
-        udp = f"import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {port}))"
-        assert inside(caged, udp, work).returncode != 0 or caged.name == "bubblewrap"  # its loopback is its own
+        udp = f"import socket as s; s.socket(s.AF_INET, s.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {port}))"
+        assert (
+            inside(caged, udp, work).returncode != 0 or caged.name == "bubblewrap"
+        )  # its loopback is its own
 
 
 def test_bubblewrap_hides_other_processes_and_the_environment(
@@ -102,7 +104,9 @@ def test_no_cage_is_an_error_that_says_why_and_what_to_do(monkeypatch: pytest.Mo
     monkeypatch.delenv("KERNEL_SCIENTIST_CAGE", raising=False)
     monkeypatch.setattr(cage_module, "_bubblewrap", lambda: "bubblewrap is not installed")
     monkeypatch.setattr(cage_module, "_landlock_version", lambda: 0)
-    with pytest.raises(SandboxError, match=r"bubblewrap is not installed; this kernel has no landlock.*--no-sandbox"):
+    with pytest.raises(
+        SandboxError, match=r"bubblewrap is not installed; this kernel has no landlock.*--no-sandbox"
+    ):
         select_cage()
     allowed = select_cage(allow_none=True)
     assert allowed.name == "none"

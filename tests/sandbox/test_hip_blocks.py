@@ -17,7 +17,8 @@ def test_every_thread_of_every_block_knows_where_it_is(device: Any) -> None:
       int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
       dim3 shape = blockDim;
       out[block * (shape.x * shape.y * shape.z) + thread] =
-          100000 * blockIdx.z + 10000 * blockIdx.y + 1000 * blockIdx.x + 100 * threadIdx.z + 10 * threadIdx.y + threadIdx.x;
+          100000 * blockIdx.z + 10000 * blockIdx.y + 1000 * blockIdx.x +
+          100 * threadIdx.z + 10 * threadIdx.y + threadIdx.x;
     }"""
     out = np.zeros((4, 3, 2, 2, 3, 5), np.int32)
     device.run(source, outputs={"out": out}, grid=(2, 3, 4), block=(5, 3, 2))
@@ -38,7 +39,14 @@ __global__ void kernel(const float* in, float* out) {
 def test_a_barrier_shows_all_threads_what_the_others_wrote(device: Any, reverse: bool) -> None:
     x = np.arange(768, dtype=np.float32)
     y = np.zeros_like(x)
-    device.run(REVERSE_THROUGH_LDS, inputs={"in": x}, outputs={"out": y}, grid=(4, 1, 1), block=(192, 1, 1), reverse=reverse)
+    device.run(
+        REVERSE_THROUGH_LDS,
+        inputs={"in": x},
+        outputs={"out": y},
+        grid=(4, 1, 1),
+        block=(192, 1, 1),
+        reverse=reverse,
+    )
     assert (y.reshape(4, 192) == x.reshape(4, 192)[:, ::-1]).all()
 
 
@@ -161,7 +169,8 @@ def test_the_block_wide_counts_see_every_thread(device: Any) -> None:
     source = """
     __global__ void kernel(int* out) {
       int i = threadIdx.x;
-      int many = __syncthreads_count(i % 3 == 0), any = __syncthreads_or(i == 77), all = __syncthreads_and(i < 99);
+      int many = __syncthreads_count(i % 3 == 0), any = __syncthreads_or(i == 77);
+      int all = __syncthreads_and(i < 99);
       out[i] = many * 100 + any * 10 + all;
     }"""
     out = np.zeros(100, np.int32)
@@ -174,7 +183,9 @@ def test_device_tables_and_constants_keep_their_values(device: Any) -> None:
     __constant__ float weights[4] = {1.0f, 0.5f, 0.25f, 0.125f};
     __device__ int calls = 7;
     __device__ int zeros[1000];
-    __global__ void kernel(float* out) { out[threadIdx.x] = weights[threadIdx.x % 4] + calls + zeros[threadIdx.x]; }"""
+    __global__ void kernel(float* out) {
+      out[threadIdx.x] = weights[threadIdx.x % 4] + calls + zeros[threadIdx.x];
+    }"""
     out = np.zeros(64, np.float32)
     device.run(source, outputs={"out": out})
     assert (out == np.tile([1, 0.5, 0.25, 0.125], 16) + 7).all()

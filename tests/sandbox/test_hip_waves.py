@@ -11,46 +11,60 @@ LANES = np.arange(64)
 both_orders = pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
 
 
-def wave(device: Any, body: str, dtype: str = "int32", *, threads: int = 64, reverse: bool = False) -> Any:
-    """What `body` puts into `r` on each lane; `x` is a number of its own there, `i` the thread."""
+def waves(
+    device: Any, bodies: list[str], dtype: str = "int32", *, threads: int = 64, reverse: bool = False
+) -> Any:
+    """What each of `bodies` puts into `r` on each lane; `x` is a number of its own there, `i` the thread."""
     kind = {"int32": "int", "float32": "float", "uint64": "unsigned long long"}[dtype]
+    cases = "".join(f"if (blockIdx.x == {number}) {{ {body} }}\n" for number, body in enumerate(bodies))
     source = f"""
     __global__ void kernel({kind}* out) {{
       int i = threadIdx.x;
       {kind} x = ({kind})(3 * i + 5), r = 0;
-      {body}
-      out[i] = r;
+      {cases}
+      out[blockIdx.x * blockDim.x + i] = r;
     }}"""
-    out = np.zeros(threads, dtype)
-    device.run(source, outputs={"out": out}, block=(threads, 1, 1), reverse=reverse)
+    out = np.zeros((len(bodies), threads), dtype)
+    device.run(source, outputs={"out": out}, grid=(len(bodies), 1, 1), block=(threads, 1, 1), reverse=reverse)
     return out
+
+
+def wave(device: Any, body: str, dtype: str = "int32", **how: Any) -> Any:
+    return waves(device, [body], dtype, **how)[0]
 
 
 X = 3 * LANES + 5
 
 
-@pytest.mark.parametrize("width", [64, 32, 16, 4])
 @pytest.mark.parametrize("dtype", ["int32", "float32", "uint64"])
-def test_shuffles_read_the_lane_they_name_within_their_width(device: Any, dtype: str, width: int) -> None:
-    body = f"""r = __shfl(x, i * 7 + 1, {width}) + 1000 * __shfl_up(x, 3, {width})
-                 + 1000000 * (__shfl_down(x, 2, {width}) + __shfl_xor(x, 5, {width}));"""
-    base, place = LANES & -width, LANES & (width - 1)
-    direct = X[base + (LANES * 7 + 1) % width]
-    up = X[np.where(place < 3, LANES, LANES - 3)]
-    down = X[np.where(place + 2 >= width, LANES, np.minimum(LANES + 2, 63))]
-    crossed = LANES ^ 5
-    xor = X[np.where(crossed >= base + width, LANES, crossed)]
-    expected = (direct + 1000 * up + 1000000 * (down + xor)).astype(dtype)
-    assert (wave(device, body, dtype) == expected).all()
+def test_shuffles_read_the_lane_they_name_within_their_width(device: Any, dtype: str) -> None:
+    widths = [64, 32, 16, 4]
+    bodies = [
+        f"""r = __shfl(x, i * 7 + 1, {width}) + 1000 * __shfl_up(x, 3, {width})
+              + 1000000 * (__shfl_down(x, 2, {width}) + __shfl_xor(x, 5, {width}));"""
+        for width in widths
+    ]
+    for width, found in zip(widths, waves(device, bodies, dtype), strict=True):
+        base, place = LANES & -width, LANES & (width - 1)
+        direct = X[base + (LANES * 7 + 1) % width]
+        up = X[np.where(place < 3, LANES, LANES - 3)]
+        down = X[np.where(place + 2 >= width, LANES, np.minimum(LANES + 2, 63))]
+        crossed = LANES ^ 5
+        xor = X[np.where(crossed >= base + width, LANES, crossed)]
+        assert (found == (direct + 1000 * up + 1000000 * (down + xor)).astype(dtype)).all(), width
 
 
 @both_orders
 def test_votes_see_every_lane(device: Any, reverse: bool) -> None:
-    mask = sum(1 << int(lane) for lane in LANES if lane % 3 == 1)
-    assert (wave(device, "r = __ballot(i % 3 == 1);", "uint64", reverse=reverse) == mask).all()
-    body = "r = __any(i == 63) + 10 * __any(i == 64) + 100 * __all(i < 64) + 1000 * __all(i < 63);"
-    assert (wave(device, body, reverse=reverse) == 101).all()
-    assert (wave(device, "r = __activemask();", "uint64", reverse=reverse) == 2**64 - 1).all()
+    bodies = [
+        "r = __ballot(i % 3 == 1);",
+        "r = __any(i == 63) + 10 * __any(i == 64) + 100 * __all(i < 64) + 1000 * __all(i < 63);",
+        "r = __activemask();",
+    ]
+    votes, some, active = waves(device, bodies, "uint64", reverse=reverse)
+    assert (votes == sum(1 << int(lane) for lane in LANES if lane % 3 == 1)).all()
+    assert (some == 101).all()
+    assert (active == 2**64 - 1).all()
 
 
 @both_orders
@@ -89,7 +103,9 @@ def test_lane_numbers_and_counts_below_the_lane(device: Any) -> None:
 
 
 def test_a_two_dimensional_block_is_cut_into_waves_by_rows(device: Any) -> None:
-    source = "__global__ void kernel(int* out) { out[threadIdx.y * 16 + threadIdx.x] = __shfl(int(threadIdx.y), 63); }"
+    source = """__global__ void kernel(int* out) {
+      out[threadIdx.y * 16 + threadIdx.x] = __shfl(int(threadIdx.y), 63);
+    }"""
     out = np.zeros(128, np.int32)
     device.run(source, outputs={"out": out}, block=(16, 8, 1))
     assert (out == np.repeat([3, 7], 64)).all()
@@ -103,15 +119,23 @@ def test_the_first_active_lane_is_read_by_all(device: Any, reverse: bool) -> Non
 
 
 def test_permutes_pull_and_push(device: Any) -> None:
-    pulled = wave(device, "r = __builtin_amdgcn_ds_bpermute((63 - i) * 4, x);")
-    pushed = wave(device, "r = __builtin_amdgcn_ds_permute(((i + 5) % 64) * 4, x);")
+    pulled, pushed = waves(
+        device,
+        [
+            "r = __builtin_amdgcn_ds_bpermute((63 - i) * 4, x);",
+            "r = __builtin_amdgcn_ds_permute((i + 5) % 64 * 4, x);",
+        ],
+    )
     assert (pulled == X[::-1]).all()
     assert (pushed == np.roll(X, 5)).all()
 
 
 def test_swizzles_permute_as_their_pattern_says(device: Any) -> None:
-    swapped = wave(device, "r = __builtin_amdgcn_ds_swizzle(x, (1 << 10) | 0x1f);")
-    fours = wave(device, "r = __builtin_amdgcn_ds_swizzle(x, 0x8000 | 0x1b);")  # 3, 2, 1, 0
+    exclusive_or_1, lanes_3_2_1_0 = 1 << 10 | 0x1F, 0x8000 | 0x1B
+    patterns = [exclusive_or_1, lanes_3_2_1_0]
+    swapped, fours = waves(
+        device, [f"r = __builtin_amdgcn_ds_swizzle(x, {pattern});" for pattern in patterns]
+    )
     assert (swapped == X[LANES ^ 1]).all()
     assert (fours == X[LANES ^ 3]).all()
 
@@ -130,19 +154,23 @@ DPP = {
 }
 
 
-@pytest.mark.parametrize("name", DPP)
-def test_dpp_moves_lanes_as_the_instruction_set_defines(device: Any, name: str) -> None:
-    control, source = DPP[name]
-    body = f"r = __builtin_amdgcn_update_dpp(-7, x, {control:#x}, 0xf, 0xf, false);"
-    assert (wave(device, body) == np.where(source < 0, -7, X[source])).all()
-    body = f"r = __builtin_amdgcn_update_dpp(-7, x, {control:#x}, 0x5, 0xf, true);"
-    moved = np.where(source < 0, 0, X[source])
-    assert (wave(device, body) == np.where(LANES // 16 % 2 == 0, moved, -7)).all()
+def test_dpp_moves_lanes_as_the_instruction_set_defines(device: Any) -> None:
+    bodies = [
+        f"r = __builtin_amdgcn_update_dpp(-7, x, {control:#x}, {rows:#x}, 0xf, {bound});"
+        for control, _ in DPP.values()
+        for rows, bound in ((0xF, "false"), (0x5, "true"))
+    ]
+    found = waves(device, bodies)
+    for (name, (_, source)), kept, zeroed in zip(DPP.items(), found[::2], found[1::2], strict=True):
+        assert (kept == np.where(source < 0, -7, X[source])).all(), name
+        moved = np.where(source < 0, 0, X[source])
+        assert (zeroed == np.where(LANES // 16 % 2 == 0, moved, -7)).all(), name
 
 
 def test_reductions_and_matches_of_the_sync_family(device: Any) -> None:
     body = """unsigned long long m = ~0ull;
-              r = __reduce_add_sync(m, i) * 10000 + __reduce_max_sync(m, i % 7) * 100 + __reduce_min_sync(m, i + 9);"""
+              r = __reduce_add_sync(m, i) * 10000 + __reduce_max_sync(m, i % 7) * 100
+                + __reduce_min_sync(m, i + 9);"""
     assert (wave(device, body) == 2016 * 10000 + 600 + 9).all()
     peers = wave(device, "r = __match_any(i % 3);", "uint64")
     for lane in LANES:

@@ -80,7 +80,8 @@ def compilers_occupancy(entries: list[EntryPoint]) -> list[int]:
     paths = [INCLUDE / "amdgpu", INCLUDE / "common", INCLUDE, toolchain.include]
     argv = [
         *toolchain.clang, "-x", "hip", "--cuda-device-only", "--offload-arch=gfx942", "-std=c++20", "-O3",
-        "-fdeclspec", "-nogpuinc", "-nogpulib", "-nostdinc", *(f"-isystem{path}" for path in paths), "-S", "-", "-o", "-",
+        "-fdeclspec", "-nogpuinc", "-nogpulib", "-nostdinc", *(f"-isystem{path}" for path in paths),
+        "-S", "-", "-o", "-",
     ]  # fmt: skip
     completed = run(argv, cwd=Path("/"), timeout_s=60.0, input=(PRESSURE + forced).encode())
     assert completed.returncode == 0, completed.stderr.decode()
@@ -122,7 +123,8 @@ def test_what_limits_occupancy_is_named(usage: dict[str, int], waves: int, limit
 
 def test_dynamic_lds_and_the_launched_block_size_enter_the_report() -> None:
     source = "#include <hip/hip_runtime.h>\nextern __shared__ float tile[];\n" + (
-        "__global__ void k(float* p) { tile[threadIdx.x] = p[0]; __syncthreads(); p[threadIdx.x] = tile[1]; }\n"
+        "__global__ void k(float* p) {\n"
+        "  tile[threadIdx.x] = p[0]; __syncthreads(); p[threadIdx.x] = tile[1];\n}\n"
     )
     entry = EntryPoint("k", (P,), 64)
     (none,) = report(source, entry)
@@ -151,7 +153,8 @@ __global__ void __launch_bounds__(256) mfma(const unsigned char* a, const unsign
   for (int k = 0; k < n; k++) {
     tile[threadIdx.x] = ((const long*)a)[k * 256 + threadIdx.x];
     __syncthreads();
-    sum = __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(tile[threadIdx.x ^ 1], ((const long*)b)[k], sum, 0, 0, 0);
+    const long part = tile[threadIdx.x ^ 1];
+    sum = __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(part, ((const long*)b)[k], sum, 0, 0, 0);
     __syncthreads();
   }
   for (int i = 0; i < 16; i++) c[threadIdx.x * 16 + i] = sum[i];

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from kernel_scientist.sandbox.cage import select_cage
 from kernel_scientist.sandbox.errors import SandboxError
 from kernel_scientist.sandbox.execution import BatchOutcome, Fill, Finished, KernelLaunch, Pointer, Region
 from kernel_scientist.sandbox.worker import run_batch
@@ -41,8 +48,12 @@ def results(workspace: Workspace) -> list[Any]:
     return [np.frombuffer(workspace.view(run, 1), np.float32).copy() for run in range(workspace.runs)]
 
 
-def run(device: Any, code: Any, workspace: Workspace, steps: list[KernelLaunch | Fill], **how: Any) -> BatchOutcome:
-    return run_batch(code, workspace, steps, **{"count": workspace.runs, "timeout_s": 20, "cage": device.cage, **how})
+def run(
+    device: Any, code: Any, workspace: Workspace, steps: list[KernelLaunch | Fill], **how: Any
+) -> BatchOutcome:
+    return run_batch(
+        code, workspace, steps, **{"count": workspace.runs, "timeout_s": 20, "cage": device.cage, **how}
+    )
 
 
 def test_each_run_works_on_its_own_inputs_and_outputs(device: Any, code: Any) -> None:
@@ -50,7 +61,7 @@ def test_each_run_works_on_its_own_inputs_and_outputs(device: Any, code: Any) ->
         for number in range(3):
             np.frombuffer(workspace.view(number, 0), np.float32)[:] = X + number
         assert isinstance(run(device, code, workspace, launches()), Finished)
-        # The device's own counter lives as long as the worker: 1 and 2 in the first run, 3 and 4 in the second.
+        # The device's own counter lives as long as the worker: 1 and 2 in the first run, then 3 and 4.
         for number, y in enumerate(results(workspace)):
             assert (y == 4 * (X + number) + 3 + 4 * number).all()
 
@@ -82,7 +93,15 @@ def test_numbers_reach_the_kernel_in_the_type_of_its_parameter(device: Any, code
 
 @pytest.mark.parametrize(
     ("dtype", "value"),
-    [("float32", 1.5), ("float64", -2.25), ("bfloat16", 3.0), ("float16", 0.5), ("int32", -7), ("uint8", 200), ("int64", -1)],
+    [
+        ("float32", 1.5),
+        ("float64", -2.25),
+        ("bfloat16", 3.0),
+        ("float16", 0.5),
+        ("int32", -7),
+        ("uint8", 200),
+        ("int64", -1),
+    ],
 )
 def test_fills_set_every_element(device: Any, code: Any, dtype: str, value: float) -> None:
     import ml_dtypes
@@ -122,12 +141,16 @@ def test_writes_into_the_slack_behind_a_buffer_are_reported_by_name(device: Any)
     with Workspace([Region("left", 20, "write"), Region("right", 20, "write")], 2) as workspace:
         workspace.poison(0xA5)
         assert workspace.damaged() == []
-        assert isinstance(run_batch(code, workspace, [launch], count=2, timeout_s=20, cage=device.cage), Finished)
+        assert isinstance(
+            run_batch(code, workspace, [launch], count=2, timeout_s=20, cage=device.cage), Finished
+        )
         assert workspace.damaged() == ["right"]
 
 
 def test_buffers_start_aligned_and_hold_what_the_judge_wrote() -> None:
-    with Workspace([Region("odd", 13, "read"), Region("empty", 0, "write"), Region("page", 4096, "write")], 2) as workspace:
+    with Workspace(
+        [Region("odd", 13, "read"), Region("empty", 0, "write"), Region("page", 4096, "write")], 2
+    ) as workspace:
         workspace.fill(0, bytes(range(13)))
         assert [bytes(workspace.view(number, 0)) for number in range(2)] == [bytes(range(13))] * 2
         assert len(workspace.view(0, 1)) == 0
@@ -143,7 +166,9 @@ def test_runs_outside_of_the_workspace_are_a_mistake_of_the_caller(device: Any, 
 
 
 @pytest.mark.parametrize("damage", ["empty", "text", "cut", "shared object", "outside"])
-def test_a_code_object_that_is_no_image_is_refused(device: Any, code: Any, damage: str, tmp_path: Path) -> None:
+def test_a_code_object_that_is_no_image_is_refused(
+    device: Any, code: Any, damage: str, tmp_path: Path
+) -> None:
     image = bytearray(code.path.read_bytes())
     if damage == "empty":
         image = bytearray()
@@ -170,3 +195,58 @@ def test_initialisers_of_the_candidate_never_run(device: Any) -> None:
     out = np.zeros(64, np.int32)
     device.run(source, outputs={"out": out}, timeout_s=5.0)
     assert (out == 1).all()
+
+
+JUDGE = """
+import os, sys
+from pathlib import Path
+from kernel_scientist.sandbox.cage import select_cage
+from kernel_scientist.sandbox.compilation import CodeObject, CompiledKernel, EntryPoint, BufferArgument
+from kernel_scientist.sandbox.execution import KernelLaunch, Pointer, Region
+from kernel_scientist.sandbox.worker import run_batch
+from kernel_scientist.sandbox.workspace import Workspace
+
+entry = EntryPoint("kernel", (BufferArgument("out", "int32", True),), 1)
+code = CodeObject("cpu", Path(sys.argv[1]), "", (CompiledKernel(entry, "kernel", 0, False),), "", "", 0, True)
+with Workspace([Region("out", 4096, "write")], 1) as workspace:
+    workspace.poison(0)
+    print(os.fstat(workspace.write_fd).st_ino, flush=True)
+    launch = KernelLaunch(0, (1, 1, 1), (1, 1, 1), 0, (Pointer(0),))
+    run_batch(code, workspace, [launch], count=1, timeout_s=60, cage=select_cage(allow_none=True))
+"""
+
+
+def mapping(inode: str) -> list[str]:
+    """Processes that have the buffers with this inode number mapped."""
+    found: list[str] = []
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            if re.search(rf"\s{inode}\s.*ks-write", maps.read_text()):
+                found.append(maps.parent.name)
+    return found
+
+
+def wait_until(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 30
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock", "none"])
+def test_a_worker_does_not_outlive_a_judge_that_is_killed(device: Any, name: str, monkeypatch: Any) -> None:
+    monkeypatch.setenv("KERNEL_SCIENTIST_CAGE", name)
+    try:
+        select_cage(allow_none=name == "none")
+    except SandboxError as error:
+        pytest.skip(str(error))
+    source = "__global__ void kernel(int* out) { for (;;) *(volatile int*)out = 1; }"
+    code = device.compile(source, "kernel", {}, {"out": np.zeros(1024, np.int32)}, [])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", JUDGE, str(code.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as judge:
+        assert judge.stdout is not None
+        inode = judge.stdout.readline().strip()
+        assert wait_until(lambda: len(mapping(inode)) == 2)
+        judge.kill()
+    assert wait_until(lambda: not mapping(inode))

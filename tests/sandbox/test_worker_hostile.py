@@ -1,4 +1,4 @@
-"""Kernels that attack their worker: each is contained, reported for what it is, and dead when run_batch returns."""
+"""Kernels that attack their worker: each is contained, named for what it is, and dead at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ import pytest
 from kernel_scientist.sandbox.cage import Cage, select_cage
 from kernel_scientist.sandbox.compilation import CodeObject
 from kernel_scientist.sandbox.errors import SandboxError
-from kernel_scientist.sandbox.execution import BatchOutcome, Crashed, Finished, KernelLaunch, Pointer, Region, TimedOut
+from kernel_scientist.sandbox.execution import (
+    BatchOutcome,
+    Crashed,
+    Finished,
+    KernelLaunch,
+    Pointer,
+    Region,
+    TimedOut,
+)
 from kernel_scientist.sandbox.worker import run_batch
 from kernel_scientist.sandbox.workspace import Workspace
 
@@ -22,14 +30,19 @@ from kernel_scientist.sandbox.workspace import Workspace
 # compiler refuses inline assembly.
 SOURCE = """
 __attribute__((section(".text.attack"), used)) const unsigned char machine_code[] = {
-    0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, 0x48, 0x89, 0xca, 0x4d, 0x89, 0xc2, 0x0f, 0x05, 0xc3};
+    0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6,
+    0x48, 0x89, 0xca, 0x4d, 0x89, 0xc2, 0x0f, 0x05, 0xc3};
 __device__ const volatile void* const where = machine_code;
 __device__ long system(long number, long a = 0, long b = 0, long c = 0) {
   return reinterpret_cast<long (*)(long, long, long, long)>((unsigned long)where)(number, a, b, c);
 }
 __device__ char text[] = "DDDD/etc/passwd";
 __device__ volatile int sink;
-__device__ int deep(int n) { volatile char frame[1024]; frame[n % 1024] = n; return n == 0 ? 0 : deep(n - 1) + frame[5]; }
+__device__ int deep(int n) { 
+  volatile char frame[1024];
+  frame[n % 1024] = n;
+  return n == 0 ? 0 : deep(n - 1) + frame[5];
+}
 
 __global__ void attack(const float* input, float* output, int what, int number, int argument) {
   if (what == 0) system(number, argument, (long)text, 4);
@@ -45,7 +58,10 @@ __global__ void attack(const float* input, float* output, int what, int number, 
   if (what == 10) *(volatile int*)(long)&machine_code = 1;
   if (what == 11) for (;;) system(0, 0, (long)output, 1);
   if (what == 12) __builtin_trap();
-  if (what == 13) { for (int i = 0; i < 100000; i++) ((volatile char*)0x5f000000)[i % 4096] = 0x7f; system(231, 5); }
+  if (what == 13) {
+    for (int i = 0; i < 4096; i++) ((volatile char*)0x5f000000)[i] = 0x7f;
+    system(231, 5);
+  }
   output[threadIdx.x] = 2 * input[threadIdx.x];
 }
 __global__ void with_fibers(const float* input, float* output, int depth) {
@@ -67,10 +83,14 @@ class Attack:
         for run in range(2):
             np.frombuffer(self.workspace.view(run, 0), np.float32)[:] = x
 
-    def __call__(self, what: int, number: int = 0, argument: int = 0, *, timeout_s: float = 20.0) -> BatchOutcome:
+    def __call__(
+        self, what: int, number: int = 0, argument: int = 0, *, timeout_s: float = 20.0
+    ) -> BatchOutcome:
         return self.launch(self.code, (what, number, argument), 1, timeout_s)
 
-    def launch(self, code: CodeObject, scalars: tuple[int, ...], threads: int, timeout_s: float = 20.0) -> BatchOutcome:
+    def launch(
+        self, code: CodeObject, scalars: tuple[int, ...], threads: int, timeout_s: float = 20.0
+    ) -> BatchOutcome:
         self.workspace.poison()
         launch = KernelLaunch(0, (1, 1, 1), (threads, 1, 1), 0, (Pointer(0), Pointer(1), *scalars))
         outcome = run_batch(code, self.workspace, [launch], count=2, timeout_s=timeout_s, cage=self.cage)
@@ -88,7 +108,10 @@ class Attack:
                 text = maps.read_text()
             except OSError:
                 continue
-            if any(inode in line and "ks-write" in line for line in text.splitlines()) and int(maps.parent.name) != os.getpid():
+            if (
+                any(inode in line and "ks-write" in line for line in text.splitlines())
+                and int(maps.parent.name) != os.getpid()
+            ):
                 found.append(maps.parent.name)
         return found
 
@@ -126,8 +149,10 @@ def test_leaving_with_status_0_is_a_crash(attack: Attack, number: int) -> None:
 
 
 CALLS = {
-    "open": 2, "close": 3, "mmap": 9, "mprotect": 10, "rt_sigaction": 13, "dup2": 33, "nanosleep": 35, "socket": 41,
-    "clone": 56, "fork": 57, "vfork": 58, "execve": 59, "kill": 62, "ptrace": 101, "prctl": 157, "openat": 257,
+    "open": 2, "close": 3, "mmap": 9, "mprotect": 10, "rt_sigaction": 13, "dup2": 33, "nanosleep": 35,
+    "socket": 41,
+    "clone": 56, "fork": 57, "vfork": 58, "execve": 59, "kill": 62, "ptrace": 101, "prctl": 157,
+    "openat": 257,
     "sched_setaffinity": 203, "process_vm_writev": 311, "memfd_create": 319, "clone3": 435,
 }  # fmt: skip
 
@@ -176,7 +201,10 @@ def test_divisions_that_trap_are_named(attack: Attack) -> None:
 
 def test_accesses_outside_of_the_buffers_are_named_to_the_byte(attack: Attack) -> None:
     assert attack.crash(5, 0, 64) == "The kernel wrote past the end of 'output' by 1 byte in run 0."
-    assert attack.crash(5, 0, 1_000_000) == "The kernel wrote past the end of 'output' by 3999745 bytes in run 0."
+    assert (
+        attack.crash(5, 0, 1_000_000)
+        == "The kernel wrote past the end of 'output' by 3999745 bytes in run 0."
+    )
     assert "read past the end of 'input'" in attack.crash(7, 0, 64)
     assert "wrote before the start of 'output' by 8192 bytes" in attack.crash(5, 0, -2048)
     assert "wrote to 'input' at byte 12, an input that is read-only" in attack.crash(6, 0, 3)

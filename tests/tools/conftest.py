@@ -86,7 +86,7 @@ def target() -> Target:
 def quick() -> JudgeSettings:
     """Few pairs of short batches: enough to see a verdict, too few for a claim."""
     return JudgeSettings(
-        screen=TierSettings(3, 3, 0.3, 3),
+        screen=TierSettings(3, 3, 0.5, 3),
         confirm=TierSettings(8, 8, 1.0, 1_000_000),
         batch_s=0.004,
         max_runs=32,

@@ -105,7 +105,7 @@ def timer(filter_problem: Problem) -> Callable[..., Measurement | Fault]:
         if isinstance(pilot, Fault):
             return pilot
         limits = settings.tier(tier)
-        pairs = limits.least_pairs if pilot.cut_short else number_of_pairs([pilot], limits)
+        pairs = limits.least_pairs if pilot.cut_short else number_of_pairs([pilot], limits, 0.0)
         return timer.measure(pilot, builds, pairs=pairs, checked_runs=limits.checked_runs, patience=PATIENCE)
 
     return measure
@@ -172,9 +172,10 @@ def test_a_short_budget_means_fewer_pairs_decided_beforehand(
 
 def test_every_shape_gets_the_same_number_of_pairs_whatever_each_costs() -> None:
     cheap, dear = Pilot(SHAPE, (1, 1), 0.1, False), Pilot(SHAPE, (1, 1), 0.3, False)
-    assert number_of_pairs([cheap, dear], TierSettings(30, 3, 2.0, 3)) == 10
-    assert number_of_pairs([cheap, dear], TierSettings(8, 3, 2.0, 3)) == 8
-    assert number_of_pairs([cheap, dear], TierSettings(8, 3, 0.1, 3)) == 3
+    assert number_of_pairs([cheap, dear], TierSettings(30, 3, 2.0, 3), 0.0) == 10
+    assert number_of_pairs([cheap, dear], TierSettings(30, 3, 2.0, 3), 2.0) == 5
+    assert number_of_pairs([cheap, dear], TierSettings(8, 3, 2.0, 3), 0.0) == 8
+    assert number_of_pairs([cheap, dear], TierSettings(8, 3, 0.1, 3), 0.0) == 3
 
 
 def test_a_kernel_much_slower_than_the_baseline_is_cut_short(

@@ -48,7 +48,7 @@ class CpuTarget:
     def __init__(self, *, allow_no_sandbox: bool = False) -> None:
         self._cage: Cage = select_cage(allow_none=allow_no_sandbox)
         self._cpu: CpuDevice = cpu_device()
-        self._compiler: Compiler = open_compiler("cpu")
+        self._compiler: Compiler = open_compiler("cpu", cage=self._cage)
         self._roofline: Roofline | None = None
 
     @property
@@ -110,6 +110,6 @@ class CpuTarget:
     @cached_property
     def _reporter(self) -> Compiler | str:
         try:
-            return open_compiler(_REPORT_ARCH)
+            return open_compiler(_REPORT_ARCH, cage=self._cage)
         except UnusableEnvironment as error:
             return f"no {_REPORT_ARCH} report: {error}"

@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 void* mmap(void* address, size_t bytes, int protection, int flags, int fd, long offset);
+int madvise(void* address, size_t bytes, int advice);
+int mprotect(void* address, size_t bytes, int protection);
 void* memcpy(void* to, const void* from, size_t bytes);
 void* memset(void* to, int value, size_t bytes);
 long read(int fd, void* to, size_t bytes);

@@ -72,18 +72,30 @@ static void catch_faults(void) {
     if (syscall(SYS_rt_sigaction, faults[i], &action, NULL, 8)) fail((unsigned)*__errno_location());
 }
 
+/* One mapping with a guard page below each stack. The page that every fiber uses is faulted in now, so that
+   the first block does not pay for it. */
+static void map_stacks(uint64_t count) {
+  enum { MADV_GUARD_INSTALL = 102 /* Linux 6.13; much cheaper than a thousand changes of protection */ };
+  if (count == 0) return;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  map(KS_STACKS - KS_GUARD_BYTES, count * KS_STACK_STRIDE, PROT_READ | PROT_WRITE, flags, -1, 0);
+  for (uint64_t i = 0; i < count; i++) {
+    char* const stack = (char*)(KS_STACKS + i * KS_STACK_STRIDE);
+    char* const guard = stack - KS_GUARD_BYTES;
+    if (madvise(guard, KS_GUARD_BYTES, MADV_GUARD_INSTALL) && mprotect(guard, KS_GUARD_BYTES, 0)) {
+      fail((unsigned)*__errno_location());
+    }
+    *(volatile char*)(stack + KS_STACK_BYTES - 1) = 0;
+  }
+}
+
 static void map_everything(const KsPlan* plan) {
   for (uint64_t i = 0; i < plan->map_count; i++) {
     const KsMap* const m = &plan->maps[i];
     const int sharing = m->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : m->fd == plan->image_fd ? MAP_PRIVATE : MAP_SHARED;
     map(m->address, m->bytes, m->protection, sharing | MAP_POPULATE, m->fd, m->offset);
   }
-  for (uint64_t i = 0; i < plan->fiber_stacks; i++) {
-    const uint64_t stack = KS_STACKS + i * KS_STACK_STRIDE;
-    map(stack, KS_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    for (uint64_t page = 1; page <= 2; page++) /* those every fiber uses: fault them in now */
-      *(volatile char*)(stack + KS_STACK_BYTES - page * 4096) = 0;
-  }
+  map_stacks(plan->fiber_stacks);
 }
 
 static void pin(int core) {

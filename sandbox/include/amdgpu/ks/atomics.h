@@ -38,6 +38,8 @@ KS_DEVICE double atomicSub(double* p, double v) { return atomicAdd(p, -v); }
 // The hardware instruction for doubles and floats, without a compare-and-swap loop.
 KS_DEVICE float unsafeAtomicAdd(float* p, float v) { return atomicAdd(p, v); }
 KS_DEVICE double unsafeAtomicAdd(double* p, double v) { return atomicAdd(p, v); }
+KS_DEVICE float safeAtomicAdd(float* p, float v) { return atomicAdd(p, v); }
+KS_DEVICE double safeAtomicAdd(double* p, double v) { return atomicAdd(p, v); }
 KS_DEVICE float atomicAddNoRet(float* p, float v) { return atomicAdd(p, v); }
 
 #define KS_CAS(T)                                                                                              \

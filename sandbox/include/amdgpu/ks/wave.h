@@ -42,18 +42,51 @@ template <class T> KS_DEVICE T __shfl_xor(T x, int mask, int width = 64) {
   return ks_from_lane(x, source >= ((lane + unsigned(width)) & ~unsigned(width - 1)) ? lane : source);
 }
 
-template <class T> KS_DEVICE T __shfl_sync(unsigned long long, T x, int source, int width = 64) {
-  return __shfl(x, source, width);
+#define KS_MASKED(name, Second)                                                                          \
+  template <class M, class T> KS_DEVICE T name##_sync(M, T x, Second second, int width = 64) { \
+    return name(x, second, width);                                                             \
+  }
+KS_MASKED(__shfl, int)
+KS_MASKED(__shfl_up, unsigned)
+KS_MASKED(__shfl_down, unsigned)
+KS_MASKED(__shfl_xor, int)
+#undef KS_MASKED
+template <class M> KS_DEVICE unsigned long long __ballot_sync(M mask, int predicate) { return __ballot(predicate) & mask; }
+template <class M> KS_DEVICE int __any_sync(M, int predicate) { return __any(predicate); }
+template <class M> KS_DEVICE int __all_sync(M, int predicate) { return __all(predicate); }
+
+// The lanes whose value equals this lane's: each turn serves all that equal the first lane that is left.
+template <class T> KS_DEVICE unsigned long long __match_any(T value) {
+  unsigned long long peers = 0;
+  bool waiting = true;
+  while (waiting) {
+    const T first = ks_from_lane(value, unsigned(__builtin_ctzll(__ballot(waiting))));
+    const unsigned long long equal = __ballot(first == value);
+    if (first == value) peers = equal, waiting = false;
+  }
+  return peers;
 }
-template <class T> KS_DEVICE T __shfl_up_sync(unsigned long long, T x, unsigned delta, int width = 64) {
-  return __shfl_up(x, delta, width);
-}
-template <class T> KS_DEVICE T __shfl_down_sync(unsigned long long, T x, unsigned delta, int width = 64) {
-  return __shfl_down(x, delta, width);
-}
-template <class T> KS_DEVICE T __shfl_xor_sync(unsigned long long, T x, int mask, int width = 64) {
-  return __shfl_xor(x, mask, width);
-}
-KS_DEVICE unsigned long long __ballot_sync(unsigned long long mask, int predicate) { return __ballot(predicate) & mask; }
-KS_DEVICE int __any_sync(unsigned long long mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
-KS_DEVICE int __all_sync(unsigned long long mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
+template <class M, class T> KS_DEVICE unsigned long long __match_any_sync(M, T value) { return __match_any(value); }
+
+// Reductions over the lanes that are active, one after another.
+#define KS_REDUCE(name, expression)                                                                     \
+  template <class M, class T> KS_DEVICE T __reduce_##name##_sync(M, T value) {                          \
+    unsigned long long left = __activemask();                                                           \
+    T a = ks_from_lane(value, unsigned(__builtin_ctzll(left)));                                         \
+    for (left &= left - 1; left; left &= left - 1) {                                                    \
+      const T b = ks_from_lane(value, unsigned(__builtin_ctzll(left)));                                 \
+      a = T(expression);                                                                                \
+    }                                                                                                   \
+    return a;                                                                                           \
+  }
+KS_REDUCE(add, a + b)
+KS_REDUCE(min, b < a ? b : a)
+KS_REDUCE(max, a < b ? b : a)
+KS_REDUCE(and, a & b)
+KS_REDUCE(or, a | b)
+KS_REDUCE(xor, a ^ b)
+#undef KS_REDUCE
+
+#define __hip_ds_bpermute(index, value) __builtin_amdgcn_ds_bpermute(index, value)
+#define __hip_ds_permute(index, value) __builtin_amdgcn_ds_permute(index, value)
+#define __hip_ds_swizzle(value, pattern) __builtin_amdgcn_ds_swizzle(value, pattern)

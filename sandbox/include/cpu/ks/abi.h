@@ -11,10 +11,11 @@
 #define KS_MAX_THREADS 1024u         /* threads of a block */
 #define KS_DYNAMIC_LDS_BYTES 65536u  /* LDS of a compute unit */
 
-/* One stack per fiber, KS_STACK_STRIDE apart; the gap below each stays unmapped and catches overflows. */
+/* One stack per fiber, KS_STACK_STRIDE apart; what lies between is no memory and catches overflows. */
 #define KS_STACKS 0x60000000ul
 #define KS_STACK_BYTES 0x10000ul
-#define KS_STACK_STRIDE 0x12000ul
+#define KS_GUARD_BYTES 0x2000ul
+#define KS_STACK_STRIDE (KS_STACK_BYTES + KS_GUARD_BYTES)
 
 typedef union {
   void* pointer;
