@@ -12,6 +12,7 @@ import mmap
 import os
 import struct
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -25,6 +26,7 @@ IMAGE_START, IMAGE_END = 0x1000_0000, 0x2000_0000
 _PAGE = mmap.PAGESIZE
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
+_IMAGE = struct.Struct("<QQQQ")  # KsImage of abi.h
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
 _PF_EXECUTE, _PF_WRITE, _PF_READ = 1, 2, 4
 
@@ -113,9 +115,25 @@ def _program_headers(data: bytes) -> tuple[int, list[tuple[int, int, int, int, i
             raise ValueError("a segment lies outside of the image's range")
         loaded.append((flags, offset, address, file_bytes, memory_bytes))
         end = address + memory_bytes
-    if not any(address <= entry < address + stored for _, _, address, stored, _ in loaded):
-        raise ValueError("its entry is not in it")
+    _check_entry(data, entry, loaded)
     return entry, loaded
+
+
+def _check_entry(data: bytes, entry: int, loaded: Sequence[tuple[int, int, int, int, int]]) -> None:
+    """What the worker will read at the entry: a function to call, and a table that it fills before it is locked up."""
+    for _, offset, address, stored, _ in loaded:
+        if address <= entry and entry + _IMAGE.size <= address + stored:
+            _, run, libm, names = _IMAGE.unpack_from(data, offset + entry - address)
+            break
+    else:
+        raise ValueError("its entry is not in it")
+    if not any(flags & _PF_EXECUTE and start <= run < start + size for flags, _, start, _, size in loaded):
+        raise ValueError("its entry leads out of it")
+    if not any(
+        flags & _PF_WRITE and start <= libm and libm + 8 * names <= start + size
+        for flags, _, start, _, size in loaded
+    ):
+        raise ValueError("its table of functions is not in it")
 
 
 def _pages(nbytes: int) -> int:

@@ -27,6 +27,7 @@ RUNTIME = Path(__file__).parent / "runtime"
 
 _LDS_SECTION = ".bss.ks_lds"
 _BARRIERS = frozenset({"ks_barrier", "ks_wave_barrier"})
+_SYMBOL = re.compile(r"(?!ks_)[A-Za-z_]\w{0,400}", re.ASCII)
 _COMMON_FLAGS = (
     "-target", "x86_64-unknown-linux-gnu", "-std=c++20", "-O3", "-nostdinc", "-nostdinc++",
     "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fno-pic", "-fno-stack-protector",
@@ -74,7 +75,7 @@ class CpuBackend:
         _refuse_undefined(unit_object, missing, unit)
         facts = [_facts(unit_object, number) for number in range(len(request.entries))]
         bench.link([
-            "-static", "--gc-sections", "-z", "noexecstack", "-T", str(RUNTIME / "image.ld"),
+            "-static", "--gc-sections", "--no-dependent-libraries", "-z", "noexecstack", "-T", str(RUNTIME / "image.ld"),
             *(f"--defsym={name}=ks_dynamic_lds" for name in missing), "unit.o", str(runtime), "-o", self.file,
         ], readable=(RUNTIME, runtime))  # fmt: skip
         return {"log": log, "kernels": facts}
@@ -126,7 +127,8 @@ def _facts(unit: ObjectFile, number: int) -> dict[str, Any]:
 def _refuse_undefined(unit_object: ObjectFile, missing: list[str], unit: Unit) -> None:
     """Names that nobody defines must be the dynamic LDS arrays of the source."""
     for symbol in missing:
-        if unit.dynamic_lds and symbol not in unit_object.called:
+        # An assembler name may be any text, and this one becomes part of an option of the linker.
+        if unit.dynamic_lds and symbol not in unit_object.called and _SYMBOL.fullmatch(symbol):
             continue
         kind = "function" if symbol in unit_object.called else "variable"
         raise BuildError("source", undefined_sentence(_plain_name(symbol), kind, unit.kernel), "")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
+from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from .errors import UnusableEnvironment
 
-__all__ = ["CpuDevice", "cpu_device"]
+__all__ = ["CpuDevice", "cpu_device", "off_core"]
 
 _VECTOR_FLAGS = ("avx512f", "avx2", "avx", "fma", "f16c")
 
@@ -43,6 +45,21 @@ def cpu_device() -> CpuDevice:
         judge_core=cores[0],
         isa=tuple(flag for flag in _VECTOR_FLAGS if flag in flags),
     )
+
+
+@contextlib.contextmanager
+def off_core(core: int | None) -> Generator[None]:
+    """Keep the calling thread, and processes that it starts, off `core`, if there is another one."""
+    before = os.sched_getaffinity(0)
+    others = before - {core}
+    if core is None or not others or others == before:
+        yield
+        return
+    os.sched_setaffinity(0, others)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _cpuinfo() -> tuple[str, frozenset[str]]:

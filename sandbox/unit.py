@@ -38,6 +38,7 @@ _RENAMED = "__ks_lds__"
 _EXTERN = re.compile(r"\bextern\b")
 # How far back from `__shared__` its declaration may begin; a bound keeps hostile text cheap to read.
 _REACH = 300
+_TEMPLATE = re.compile(rf"\btemplate\s{{0,9}}<([^{{}};]{{0,{_REACH}}})")
 
 
 class PlanMismatchError(Exception):
@@ -57,7 +58,9 @@ def generate_unit(request: CompileRequest, *, cpu: bool) -> Unit:
     """The unit for the CPU or a GPU. Raises `PlanMismatchError` for names that cannot be C++."""
     kernel, dynamic = _rename_dynamic_lds(request.source) if cpu else (request.source, False)
     dynamic = dynamic or "HIP_DYNAMIC_SHARED" in request.source
-    constants = [_constant(name, value, request.source) for name, value in request.constants]
+    # Looked for once: a long source full of templates must not cost as much again for every constant.
+    parameters = "\n".join(_TEMPLATE.findall(request.source)) if request.constants else ""
+    constants = [_constant(name, value, parameters) for name, value in request.constants]
     lines = [f'#line 1 "{CONSTANTS_FILE}"', *constants]
     if cpu:
         lines.append(f"#define {_RENAMED} KS_DYNAMIC_LDS")
@@ -89,8 +92,8 @@ def _rename_dynamic_lds(source: str) -> tuple[str, bool]:
     return "".join([*pieces, source[done:]]), bool(pieces)
 
 
-def _constant(name: str, value: str, source: str) -> str:
-    """A macro; or a constexpr variable, where the source has a template parameter that hides the name."""
+def _constant(name: str, value: str, parameters: str) -> str:
+    """A macro; or a constexpr variable, where one of the template `parameters` of the source hides the name."""
     if not _IDENTIFIER.fullmatch(name) or name.startswith(("__", "KS_", "ks_")):
         raise PlanMismatchError(
             f"constant '{name}' of the plan: this name cannot be a macro; choose another."
@@ -99,7 +102,7 @@ def _constant(name: str, value: str, source: str) -> str:
         raise PlanMismatchError(
             f"constant '{name}' of the plan: its value must be one short line of plain ASCII."
         )
-    if re.search(rf"\btemplate\s{{0,9}}<[^{{}};]{{0,{_REACH}}}\b{name}\s{{0,9}}[,>=]", source):
+    if re.search(rf"\b{name}\s{{0,9}}[,>=]", parameters):
         return f"static constexpr auto {name} = ({value});"
     return f"#define {name} {value}"
 

@@ -12,8 +12,6 @@ import contextlib
 import json
 import math
 import os
-import select
-import signal
 import subprocess
 import time
 from collections.abc import Generator, Sequence
@@ -26,6 +24,7 @@ from .compilation import CodeObject
 from .crash_report import describe_crash
 from .errors import SandboxError
 from .execution import BatchOutcome, Crashed, Fill, Finished, KernelLaunch, TimedOut
+from .process_handle import ProcessHandle, readable
 from .worker_plan import CONTROL_BYTES, Control, Descriptors, pack_plan
 from .worker_program import worker_program
 from .workspace import Workspace
@@ -117,7 +116,7 @@ class _Worker:
         self._program = worker_program()
         self._fds: list[int] = []
         self._process: subprocess.Popen[bytes] | None = None
-        self._pidfd: int | None = None
+        self._target: ProcessHandle | None = None
         try:
             self._plan = self._memory("ks-plan")
             self._control = self._memory("ks-control")
@@ -159,28 +158,28 @@ class _Worker:
             self._close_one(fd)
         if self._receive(_READY_TIMEOUT_S) != b"R":
             self._fail()
-        self._pidfd = os.pidfd_open(self._worker_pid())
+        self._target = ProcessHandle(self._worker_pid())
 
     def go(self, timeout_s: float) -> tuple[float, bytes | None]:
         """Start the runs; the seconds until the worker is killed, and what it said (``None``: nothing)."""
-        assert self._pidfd is not None
+        assert self._target is not None
         start = time.perf_counter()
         os.write(self._command, b"G")
         said = self._receive(timeout_s)
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        self._target.kill()
         return time.perf_counter() - start, said
 
     def reap(self) -> int:
         """Wait for the end of the (killed) worker and return its status, negative for a signal."""
         assert self._process is not None
-        spawned = os.pidfd_open(self._process.pid)
-        self._fds.append(spawned)
-        for fd in (self._pidfd, spawned):
-            if fd is not None and not _readable(fd, _REAP_TIMEOUT_S):
-                raise SandboxError(
-                    f"The worker (process {self._process.pid}) does not die; its outputs are not used."
-                )
+        assert self._target is not None
+        spawned = ProcessHandle(self._process.pid)
+        dead = self._target.wait(_REAP_TIMEOUT_S) and spawned.wait(_REAP_TIMEOUT_S)
+        spawned.close()
+        if not dead:
+            raise SandboxError(
+                f"The worker (process {self._target.pid}) does not die; its outputs are not used."
+            )
         status = self._process.wait()
         # bubblewrap passes its child's end on the way a shell does.
         return 128 - status if self._cage.program and status > 128 else status
@@ -195,11 +194,11 @@ class _Worker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._process is not None and self._process.returncode is None:
-            if self._pidfd is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            if self._target is not None:
+                self._target.kill()
             self._process.kill()
-            self._process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_REAP_TIMEOUT_S)
         self._close()
 
     def _worker_pid(self) -> int:
@@ -210,7 +209,7 @@ class _Worker:
         return int(json.loads(os.read(self._info, 4096))["child-pid"])
 
     def _receive(self, timeout_s: float) -> bytes | None:
-        return os.read(self._reply, 64) if _readable(self._reply, timeout_s) else None
+        return os.read(self._reply, 64) if readable(self._reply, timeout_s) else None
 
     def _fail(self) -> None:
         assert self._process is not None
@@ -238,13 +237,7 @@ class _Worker:
         os.close(fd)
 
     def _close(self) -> None:
-        if self._pidfd is not None:
-            os.close(self._pidfd)
+        if self._target is not None:
+            self._target.close()
         for fd in self._fds:
             os.close(fd)
-
-
-def _readable(fd: int, timeout_s: float) -> bool:
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    return bool(poll.poll(math.ceil(timeout_s * 1000)))

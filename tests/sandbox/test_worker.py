@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import os
 import re
 import subprocess
@@ -19,6 +20,8 @@ import pytest
 from kernel_scientist.sandbox.cage import select_cage
 from kernel_scientist.sandbox.errors import SandboxError
 from kernel_scientist.sandbox.execution import BatchOutcome, Fill, Finished, KernelLaunch, Pointer, Region
+from kernel_scientist.sandbox.files import cache_home
+from kernel_scientist.sandbox.process_handle import ProcessHandle
 from kernel_scientist.sandbox.worker import run_batch
 from kernel_scientist.sandbox.workspace import Workspace
 
@@ -203,6 +206,8 @@ from pathlib import Path
 from kernel_scientist.sandbox.cage import select_cage
 from kernel_scientist.sandbox.compilation import CodeObject, CompiledKernel, EntryPoint, BufferArgument
 from kernel_scientist.sandbox.execution import KernelLaunch, Pointer, Region
+from kernel_scientist.sandbox.files import cache_home
+from kernel_scientist.sandbox.process_handle import ProcessHandle
 from kernel_scientist.sandbox.worker import run_batch
 from kernel_scientist.sandbox.workspace import Workspace
 
@@ -216,13 +221,18 @@ with Workspace([Region("out", 4096, "write")], 1) as workspace:
 """
 
 
-def mapping(inode: str) -> list[str]:
-    """Processes that have the buffers with this inode number mapped."""
+def working(inode: str) -> list[str]:
+    """Processes that have the buffers with this inode number mapped, or are this session's worker program.
+
+    An ordinary user may not look into the memory of a worker that is not in a namespace of the user's own.
+    """
+    program = str(cache_home() / "worker").encode()
     found: list[str] = []
-    for maps in Path("/proc").glob("[0-9]*/maps"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if re.search(rf"\s{inode}\s.*ks-write", maps.read_text()):
-                found.append(maps.parent.name)
+            is_worker = (process / "cmdline").read_bytes().startswith(program)
+            if is_worker or re.search(rf"\s{inode}\s.*ks-write", (process / "maps").read_text()):
+                found.append(process.name)
     return found
 
 
@@ -247,6 +257,25 @@ def test_a_worker_does_not_outlive_a_judge_that_is_killed(device: Any, name: str
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as judge:
         assert judge.stdout is not None
         inode = judge.stdout.readline().strip()
-        assert wait_until(lambda: len(mapping(inode)) == 2)
+        assert wait_until(lambda: len(working(inode)) == 2), working(inode)
         judge.kill()
-    assert wait_until(lambda: not mapping(inode))
+    assert wait_until(lambda: not working(inode))
+
+
+@pytest.mark.parametrize("has_descriptors", [True, False])
+def test_a_process_is_killed_and_seen_dead_before_it_is_reaped(
+    has_descriptors: bool, monkeypatch: Any
+) -> None:
+    def refuse(pid: int, flags: int = 0) -> int:
+        raise OSError(errno.ENOSYS, "not in this kernel")
+
+    if not has_descriptors:
+        monkeypatch.setattr(os, "pidfd_open", refuse)
+    with subprocess.Popen(["sleep", "60"]) as child:
+        handle = ProcessHandle(child.pid)
+        assert not handle.wait(0.05)
+        handle.kill()
+        assert handle.wait(20)
+        assert child.wait() == -9
+        handle.kill()
+        handle.close()

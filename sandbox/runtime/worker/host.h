@@ -12,6 +12,7 @@ void* memset(void* to, int value, size_t bytes);
 long read(int fd, void* to, size_t bytes);
 long write(int fd, const void* from, size_t bytes);
 int dup2(int from, int to);
+int close(int fd);
 int open(const char* path, int flags, ...);
 int prctl(int option, ...);
 long syscall(long number, ...);

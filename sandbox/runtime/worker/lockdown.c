@@ -11,13 +11,14 @@ static int limit(int resource, uint64_t value) {
 }
 
 int limit_resources(unsigned cpu_seconds) {
-  enum { CPU = 0, FSIZE = 1, CORE = 4, NPROC = 6, NOFILE = 7, MEMLOCK = 8, MSGQUEUE = 12 };
-  static const int none[] = {FSIZE, CORE, NPROC, NOFILE, MEMLOCK, MSGQUEUE};
+  enum { CPU = 0, FSIZE = 1, DATA = 2, STACK = 3, CORE = 4, NPROC = 6, NOFILE = 7, MEMLOCK = 8, MSGQUEUE = 12 };
+  static const int none[] = {FSIZE, DATA, CORE, NPROC, NOFILE, MEMLOCK, MSGQUEUE};
   for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
     const int error = limit(none[i], 0);
     if (error) return error;
   }
-  return limit(CPU, cpu_seconds);
+  const int error = limit(STACK, 8 << 20);
+  return error ? error : limit(CPU, cpu_seconds);
 }
 
 int drop_privileges(void) {

@@ -2,7 +2,8 @@
 #pragma once
 #include <stddef.h>
 
-/* No core dumps, no new files, descriptors or processes; `cpu_seconds` of processor time. */
+/* No core dumps, no more memory than a stack of 8 MiB, no files, descriptors or processes; `cpu_seconds` of
+   processor time. */
 int limit_resources(unsigned cpu_seconds);
 
 /* No gain of privileges by exec, and death with the thread that started this process. */
