@@ -257,7 +257,8 @@ def test_a_worker_does_not_outlive_a_judge_that_is_killed(device: Any, name: str
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as judge:
         assert judge.stdout is not None
         inode = judge.stdout.readline().strip()
-        assert wait_until(lambda: len(working(inode)) == 2), working(inode)
+        started = wait_until(lambda: judge.poll() is not None or set(working(inode)) > {str(judge.pid)})
+        assert started and judge.poll() is None, (judge.poll(), judge.pid, working(inode))
         judge.kill()
     assert wait_until(lambda: not working(inode))
 
