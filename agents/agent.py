@@ -30,7 +30,7 @@ from .lab import Lab
 from .messages import Content, StepFailed, Stopped
 from .models.recording import RecordingClient
 from .packing import pack
-from .replies import clean
+from .replies import clean, quote_json
 from .requests import Request, render_request
 
 __all__ = ["ScientistAgent", "load_prompt"]
@@ -133,6 +133,7 @@ class ScientistAgent(BaseChatAgent):
                 text = answer
                 return read(text)
             except BadReply as fault:
+                self._lab.answers.unusable += 1
                 if attempt == repairs:
                     raise
                 if text.strip():
@@ -175,7 +176,8 @@ class ScientistAgent(BaseChatAgent):
             arguments = json.loads(call.arguments or "{}")
             if tool is None:
                 raise ValueError(
-                    f"there is no tool '{call.name}'; there are: {', '.join(t.name for t in tools)}"
+                    f"there is no tool {quote_json(call.name[:100])}; "
+                    f"there are: {', '.join(t.name for t in tools)}"
                 )
             if not isinstance(arguments, dict):
                 raise ValueError("the arguments are not a JSON object")

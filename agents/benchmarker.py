@@ -21,7 +21,7 @@ from .chat import Progress
 from .interrupts import BadReply, ModelUnavailable
 from .messages import EvaluationFailure, Experiment, Finding
 from .population import Member
-from .replies import clean, read_json
+from .replies import clean, quote_json, read_json
 from .requests import BenchmarkRequest
 from .views import EVIDENCE, result_view, uplift
 
@@ -116,9 +116,10 @@ class BenchmarkerAgent(ScientistAgent):
         async def evaluate_kernel(candidate_id: Annotated[str, "the id of the candidate"]) -> str:
             population = self._lab.population
             if candidate_id not in population:
-                return f'{{"error": "there is no candidate {clean(candidate_id, 40)!r}"}}'
+                return quote_json({"error": f"there is no candidate '{clean(candidate_id, 40)}'"})
             evaluation = await self._lab.evaluate(candidate_id)
-            return result_view(population[candidate_id], base, describe(evaluation)).model_dump_json()
+            result = result_view(population[candidate_id], base, describe(evaluation))
+            return quote_json(result.model_dump(mode="json"))
 
         return FunctionTool(
             evaluate_kernel,

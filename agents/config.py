@@ -4,7 +4,7 @@
     KERNEL_SCIENTIST_*         nested with two underscores: KERNEL_SCIENTIST_LIMITS__MAX_TOKENS=100000
     --set models.timeout_s=60  a TOML value, or a bare word for text
 
-An unknown key is an error that names the nearest known one, wherever it stands.
+An unknown key is an error that names the nearest known one, a bad value one that names where it was set.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast, get_args
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from kernel_scientist.sandbox.errors import UsageError
 
@@ -28,6 +29,7 @@ __all__ = [
     "Price",
     "RepairConfig",
     "ResearchConfig",
+    "is_endpoint",
     "load_config",
 ]
 
@@ -35,10 +37,31 @@ CONFIG_FILE = "kernel-scientist.toml"
 _PREFIX = "KERNEL_SCIENTIST_"
 # Variables with our prefix that other rooms read; they are not configuration keys.
 _OTHER_VARIABLES = frozenset({"HOME", "CAGE", "TOOLCHAIN", "DEBUG"})
+# Where an option is not named after the last part of its key.
+_FLAGS = {"limits.max_time_s": "--max-time", "limits.max_cost_usd": "--max-cost"}
+_BOUNDS = {
+    "greater_than_equal": "must be at least {0}",
+    "greater_than": "must be above {0}",
+    "less_than_equal": "must be at most {0}",
+    "less_than": "must be below {0}",
+}
+# Kinds of the validator's faults, by how they begin.
+_DEMANDS = {
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "finite": "must be a finite number",
+    "bool": "must be true or false",
+    "string": "must be text",
+    "path": "must be a path",
+    "dict": "must be a table",
+    "model": "must be a table",
+    "missing": "is missing",
+    "extra": "is not a known key",
+}
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 class Price(_Table):
@@ -80,6 +103,13 @@ class ModelsConfig(_Table):
     context_tokens: int = Field(default=64_000, ge=4_000)
     prices: dict[str, Price] = {}
 
+    @field_validator("base_url")
+    @classmethod
+    def _is_web_address(cls, value: str | None) -> str | None:
+        if value is not None and not is_endpoint(value):
+            raise ValueError("must be an address such as http://localhost:8000/v1")
+        return value
+
 
 class RepairConfig(_Table):
     """How often a bad answer may be mended: `reply` for one that cannot be read, `build` for a
@@ -107,7 +137,7 @@ class Config(_Table):
     generations: int = Field(default=4, ge=1, le=100_000)
     experiments: int = Field(default=3, ge=1, le=20)
     runs_dir: Path = Path("runs")
-    seed: int | None = None
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
     allow_no_sandbox: bool = False
     models: ModelsConfig = ModelsConfig()
     limits: Limits = Limits()
@@ -117,7 +147,16 @@ class Config(_Table):
     def replaced(self, values: Mapping[str, object]) -> Config:
         """This configuration with top-level keys changed. Raises `UsageError` on a bad value."""
         known = {name: getattr(self, name) for name in type(self).model_fields}
-        return _validated({**known, **values})
+        return _validated({**known, **values}, {})
+
+
+def is_endpoint(url: str) -> bool:
+    """Whether `url` can be that of an endpoint: http or https, and a host."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def load_config(
@@ -131,46 +170,135 @@ def load_config(
 
     Raises `UsageError` naming the place and the key at fault.
     """
-    values: dict[str, Any] = {}
+    found = _Found()
     file = (folder or Path()) / CONFIG_FILE
     for key, value in _file_entries(file):
-        _put(values, key, value, str(file))
+        found.put(key, value, str(file))
     for name, text in sorted((os.environ if environ is None else environ).items()):
         if name.startswith(_PREFIX) and name.removeprefix(_PREFIX) not in _OTHER_VARIABLES:
             key = name.removeprefix(_PREFIX).lower().replace("__", ".")
-            _put(values, key, _toml_value(text), f"environment variable {name}")
+            found.put(key, _toml_value(text), f"environment variable {name}")
     for item in sets:
         key, equals, text = item.partition("=")
         if not equals:
             raise UsageError(f"--set {item}: give it as KEY=VALUE, such as --set models.timeout_s=60.")
-        _put(values, key.strip(), _toml_value(text), f"--set {item}")
+        found.put(key.strip(), _toml_value(text), "--set")
     for key, flag in (flags or {}).items():
         if flag is not None:
-            _put(values, key, flag, f"option for {key}")
-    return _validated(values)
+            found.put(key, flag, "")
+    return _validated(found.values, found.places)
 
 
-def _validated(values: dict[str, Any]) -> Config:
+class _Found:
+    """Values as nested tables, and for each dotted key the place that set it last (empty for its flag)."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.places: dict[str, str] = {}
+
+    def put(self, key: str, value: object, where: str) -> None:
+        """Set a dotted key, checking every part of it against the model."""
+        parts = key.split(".")
+        table: type[BaseModel] = Config
+        values = self.values
+        for depth, part in enumerate(parts):
+            if part not in table.model_fields:
+                break
+            nested = _table_of(table.model_fields[part].annotation)
+            last = depth == len(parts) - 1
+            if nested is not None and last:
+                self._put_table(key, nested, value, where)
+                return
+            if nested is not None:
+                values, table = values.setdefault(part, {}), nested
+            elif part == "prices":
+                self._put_price(values, parts[depth + 1 :], value, where)
+                return
+            elif last:
+                values[part] = value
+                self.places[key] = where
+                return
+            else:
+                break
+        raise UsageError(f"{_at(where)}there is no configuration key '{key}'; {_nearest(key)}")
+
+    def _put_table(self, key: str, table: type[BaseModel], value: object, where: str) -> None:
+        if not isinstance(value, dict):
+            names = ", ".join(_known_keys(table, f"{key}."))
+            raise UsageError(f"{_at(where)}'{key}' is a table; set one of its keys: {names}.")
+        for name, item in cast("dict[str, object]", value).items():
+            self.put(f"{key}.{name}", item, where)
+
+    def _put_price(self, values: dict[str, Any], name: list[str], value: object, where: str) -> None:
+        # A model's name may hold dots, so what follows is one name.
+        entries = {".".join(name): value} if name else value
+        if not isinstance(entries, dict):
+            raise UsageError(
+                f"{_at(where)}'models.prices' is a table; set a model's price, such as "
+                "models.prices.NAME={input=1.0, output=4.0}."
+            )
+        values.setdefault("prices", {}).update(entries)
+        self.places["models.prices"] = where
+
+
+def _validated(values: dict[str, Any], places: Mapping[str, str]) -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        given = "" if "key" in key else f"; it is {first['input']!r}"
-        raise UsageError(f"Configuration key '{key}': {first['msg'].lower()}{given}.") from None
+        raise UsageError(_bad_value(error.errors()[0], places)) from None
+
+
+def _bad_value(fault: Any, places: Mapping[str, str]) -> str:
+    """Where the value was set, under which name, what is allowed there, and what it is."""
+    key = ".".join(str(part) for part in fault["loc"])
+    where = next(
+        (place for set_key, place in places.items() if f"{key}.".startswith(f"{set_key}.")),
+        "configuration key",
+    )
+    name = f"{_at(where)}'{key}'" if where else _flag(key)
+    shown = repr(fault["input"])
+    given = "" if "key" in key else f"; it is {shown if len(shown) <= 80 else shown[:79] + '…'}"
+    return f"{name} {_demand(fault)}{given}."
+
+
+def _at(where: str) -> str:
+    return f"{where}: " if where else ""
+
+
+def _flag(key: str) -> str:
+    """The option of the command line that sets a key."""
+    return _FLAGS.get(key) or f"--{key.rpartition('.')[2].replace('_', '-')}"
+
+
+def _demand(fault: Any) -> str:
+    """What a value must be, without the validator's own words where they are jargon."""
+    kind = str(fault["type"])
+    bounds = fault.get("ctx", {})
+    for name, words in _BOUNDS.items():
+        if kind == name:
+            return words.format(*(f"{one:g}" if isinstance(one, float) else one for one in bounds.values()))
+    for start, words in _DEMANDS.items():
+        if kind.startswith(start):
+            return words
+    return str(fault["msg"]).removeprefix("Value error, ")
 
 
 def _file_entries(file: Path) -> list[tuple[str, Any]]:
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        # Editors of Windows begin UTF-8 with a byte order mark.
+        table = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return []
+    except IsADirectoryError:
+        raise UsageError(f"{file}: is a folder, not a configuration file; rename it.") from None
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror}); make it readable.") from None
     except UnicodeDecodeError:
         raise UsageError(f"{file}: is not UTF-8; save it as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file}: is not TOML: {error}.") from None
+    except RecursionError:
+        raise UsageError(f"{file}: is nested too deeply; make it flatter.") from None
     return list(_flattened(table, ""))
 
 
@@ -178,34 +306,10 @@ def _flattened(table: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any
     for name, value in table.items():
         key = f"{prefix}{name}"
         # A price's name may hold dots, so that table is taken whole.
-        if isinstance(value, dict) and key != "models.prices":
+        if isinstance(value, dict) and value and key != "models.prices":
             yield from _flattened(cast("dict[str, Any]", value), f"{key}.")
         else:
             yield key, value
-
-
-def _put(values: dict[str, Any], key: str, value: object, where: str) -> None:
-    """Set a dotted key, checking every part of it against the model."""
-    parts = key.split(".")
-    table: type[BaseModel] = Config
-    for depth, part in enumerate(parts):
-        if part not in table.model_fields:
-            raise UsageError(f"{where}: there is no configuration key '{key}'; {_nearest(key)}.")
-        nested = _table_of(table.model_fields[part].annotation)
-        if depth == len(parts) - 1:
-            if nested is not None and not isinstance(value, (dict, BaseModel)):
-                raise UsageError(
-                    f"{where}: '{key}' is a table; set one of its keys, such as {_nearest(key)}."
-                )
-            values[part] = value.model_dump() if isinstance(value, BaseModel) else value
-        elif nested is not None:
-            values = values.setdefault(part, {})
-            table = nested
-        elif part == "prices":
-            values.setdefault(part, {})[".".join(parts[depth + 1 :])] = value
-            return
-        else:
-            raise UsageError(f"{where}: there is no configuration key '{key}'; {_nearest(key)}.")
 
 
 def _table_of(annotation: Any) -> type[BaseModel] | None:
@@ -225,17 +329,23 @@ def _known_keys(table: type[BaseModel] = Config, prefix: str = "") -> list[str]:
 
 
 def _nearest(key: str) -> str:
+    """The hint for an unknown key, with its punctuation: a known one that is near, or those of its table."""
     known = _known_keys()
-    close = get_close_matches(key, known, n=1, cutoff=0.5)
-    if not close:
-        last = key.rpartition(".")[2]
-        close = [one for one in known if one.rpartition(".")[2] == last][:1]
-    return f"did you mean '{close[0]}'?" if close else f"known keys: {', '.join(known)}"
+    prefix, _, last = key.rpartition(".")
+    beside = {one.rpartition(".")[2]: one for one in known if one.rpartition(".")[0] == prefix}
+    near = get_close_matches(last, list(beside), n=1, cutoff=0.7)
+    close = [beside[near[0]]] if near else get_close_matches(key, known, n=1, cutoff=0.75)
+    close = close or [one for one in known if one.rpartition(".")[2] == last]
+    if close:
+        return f"did you mean '{close[0]}'?"
+    if beside and prefix:
+        return f"the keys of '{prefix}' are {', '.join(beside)}."
+    return f"the known keys are {', '.join(known)}."
 
 
 def _toml_value(text: str) -> Any:
     """`text` read as a TOML value, or as itself where it is not one (so that words need no quotes)."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+    except (tomllib.TOMLDecodeError, KeyError, RecursionError):
         return text

@@ -23,7 +23,7 @@ from .requests import PassageView, ProblemView
 if TYPE_CHECKING:
     from kernel_scientist.knowledge.records import Passage
 
-__all__ = ["Evaluator", "Lab", "Library", "StopSignal"]
+__all__ = ["Answers", "Evaluator", "Lab", "Library", "StopSignal"]
 
 T = TypeVar("T")
 
@@ -35,6 +35,10 @@ class Evaluator(Protocol):
     """Evaluates a member of the population by id; a repeated call answers from its cache."""
 
     def __call__(self, candidate_id: str) -> Evaluation: ...
+
+    def prepare(self, candidate_id: str) -> None:
+        """Begin to compile a member in the background, if it can be; never waits."""
+        ...
 
 
 class Library(Protocol):
@@ -71,9 +75,26 @@ class StopSignal:
             stopper.cancel()
             if not task.done():
                 task.cancel()
-        if task.done() and not task.cancelled():
+        if task.done() and not task.cancelled() and not (self._event.is_set() and task.exception()):
             return task.result()
+        # What fails at such a moment may have got the same signal.
         raise Interrupted(self.reason)
+
+
+@dataclass(slots=True)
+class Answers:
+    """What came of asking models: calls that `failed` or came back `empty`, answers `given`, and how many
+    answers were `unusable` in what they said. `fault` is the last failure's sentence."""
+
+    given: int = 0
+    empty: int = 0
+    failed: int = 0
+    unusable: int = 0
+    fault: str = ""
+
+    def __str__(self) -> str:
+        asked = self.given + self.empty
+        return f"{self.unusable} of {asked} answers of the models could not be used" if self.unusable else ""
 
 
 @dataclass(slots=True)
@@ -93,6 +114,7 @@ class Lab:
     stop: StopSignal = field(default_factory=StopSignal)
     failure: BaseException | None = None
     shown: dict[str, PassageView] = field(default_factory=dict[str, PassageView])
+    answers: Answers = field(default_factory=Answers)
     _judging: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def evaluate(self, candidate_id: str) -> Evaluation:
@@ -138,7 +160,8 @@ class Lab:
         if self.library is None or limit < 1:
             return []
         # In this thread: a search takes milliseconds, and SQLite connections belong to their thread.
-        passages = self.library.search(clean(query, 500), limit=limit)
+        words = clean(query, 500).strip()
+        passages: Sequence[Passage] = self.library.search(words, limit=limit) if words else []
         shown = [_cited(one) for one in passages]
         self.recorder.emit(ev.PassagesRetrieved, agent=agent, query=query, passages=tuple(shown))
         views = [PassageView(id=one.id, citation=_citation(one), text=one.text) for one in shown]
@@ -160,6 +183,8 @@ class Lab:
             slot=slot, attempt=attempt, experiment=experiment,
         )  # fmt: skip
         self.budget.charge_candidate()
+        # Compiled while the next agent thinks: its evaluation finds the builds.
+        self.evaluator.prepare(member.id)
         self.announce(member, report)
         return member
 
@@ -186,10 +211,10 @@ def _cited(passage: Passage) -> ev.CitedPassage:
     citation = passage.citation
     return ev.CitedPassage(
         id=passage.id,
-        title=citation.title,
-        section=citation.section,
+        title=clean(citation.title, 400),
+        section=clean(citation.section, 400),
         page=citation.page,
-        source=citation.source,
+        source=clean(citation.source, 1000),
         looked_up=citation.looked_up or "",
         score=passage.score,
         text=clean(passage.text, PASSAGE_CHARACTERS),

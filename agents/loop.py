@@ -11,7 +11,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import final
 
-from kernel_scientist.sandbox.errors import KernelScientistError
+from kernel_scientist.sandbox.errors import KernelScientistError, UnusableEnvironment
+from kernel_scientist.sandbox.files import FileLock, explained
 from kernel_scientist.tools.evaluate import EvaluateKernel
 from kernel_scientist.tools.evaluation import Comparison
 from kernel_scientist.tools.judge import require_accepted
@@ -29,7 +30,7 @@ from .models.recording import RecordingClient
 from .population import Member, Population
 from .recorder import Recorder, new_run_folder, unified_diff
 from .researcher import ResearcherAgent
-from .run import BestKernel, Run, RunInfo, RunStatus
+from .run import LOCK_FILE, BestKernel, Run, RunInfo, RunStatus
 from .selector import SelectorAgent
 from .session import Best, SessionResult
 from .setup import AGENTS, Setup
@@ -58,6 +59,9 @@ class SessionLoop:
         config = setup.config
         folder = new_run_folder(config.runs_dir, setup.problem.name)
         self._run = Run(folder)
+        self._alive = FileLock(folder / LOCK_FILE, purpose="(running this session)")
+        with explained("lock the run", folder):
+            self._alive.__enter__()
         self._recorder = Recorder(folder, observer=observer, secrets=setup.secrets)
         population = Population(setup.kernel)
         self._lab = Lab(
@@ -88,6 +92,9 @@ class SessionLoop:
             raise
         finally:
             self._recorder.close()
+            self._alive.__exit__(None, None, None)
+            if self._info.status != "running":
+                (self._run.path / LOCK_FILE).unlink(missing_ok=True)
 
     def _start(self) -> None:
         setup, info = self._setup, self._info
@@ -140,7 +147,21 @@ class SessionLoop:
                 return "interrupted", str(stop)
             if reason is not None:
                 return None, reason
+        self._require_answers()
         return None, f"all {generations} generations are done"
+
+    def _require_answers(self) -> None:
+        """A session in which no model ever answered has found out nothing: raise rather than report on it."""
+        answers = self._lab.answers
+        if answers.given or not (answers.failed or answers.empty):
+            return
+        calls = answers.failed + answers.empty
+        cause = f"the last failure: {answers.fault.rstrip('.')}" if answers.fault else "they were empty"
+        models = ", ".join(sorted(set(self._info.models.values())))
+        raise UnusableEnvironment(
+            f"The model gave no usable answer in {calls} calls ({models}; {cause}); "
+            "check models.base_url and the model's name, then run again."
+        )
 
     async def _generation(self, generation: int) -> str | None:
         """One conversation; returns why there is nothing more to try, when an agent said so."""
@@ -247,6 +268,8 @@ class SessionLoop:
         return Best(member.id, self._run.path / "best" / "kernel.hip", speedup, comparison)
 
     def _verdict(self, status: RunStatus | None, reason: str, best: Best | None) -> tuple[RunStatus, str]:
+        unusable = str(self._lab.answers)
+        reason = f"{reason}; {unusable}" if unusable else reason
         if status is not None:
             return status, reason
         return ("improved" if best is not None else "not_improved"), reason
@@ -278,10 +301,21 @@ class SessionLoop:
     def _fail(self, error: BaseException) -> None:
         """Leave a run that says that it failed, and why, as far as it can still be written."""
         status: RunStatus = "interrupted" if _is_interrupt(error) else "failed"
-        reason = str(error) or type(error).__name__
         code = error.exit_code if isinstance(error, KernelScientistError) else EXIT_CODES[status]
+        if status == "interrupted":
+            reason = self._lab.stop.reason or "interrupted"
+        else:
+            reason = str(error) or type(error).__name__
+            with contextlib.suppress(KernelScientistError, ValueError):
+                self._recorder.emit(ev.ErrorRecorded, where="session", message=reason, recovered=False)
         with contextlib.suppress(KernelScientistError, ValueError):
-            self._recorder.emit(ev.ErrorRecorded, where="session", message=reason, recovered=False)
+            self._recorder.emit(
+                ev.RunFinished,
+                status=status,
+                stop_reason=reason,
+                exit_code=code,
+                totals=self._lab.budget.totals,
+            )
         with contextlib.suppress(KernelScientistError, ValueError):
             self._update_info(status=status, stop_reason=reason, exit_code=code, finished=datetime.now(UTC))
 

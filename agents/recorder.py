@@ -13,6 +13,7 @@ from typing import Any, TypeVar, final
 
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.sandbox.files import atomic_write, explain_os_error
+from kernel_scientist.sandbox.printable import escape_hidden
 from kernel_scientist.tools.evaluation import Evaluation
 
 from .events import Event
@@ -73,7 +74,8 @@ class Recorder:
         self._seq += 1
         fields.setdefault("generation", self.generation)
         event = kind(seq=self._seq, time=datetime.now(UTC), **fields)
-        line = self._clean(event.model_dump_json())
+        # Escaped, so that a look at the file itself shows what is there and cannot steer the terminal.
+        line = escape_hidden(self._clean(event.model_dump_json()))
         try:
             self._lines.write(line.encode("utf-8", "replace") + b"\n")
             self._lines.flush()
@@ -85,7 +87,7 @@ class Recorder:
 
     def write_info(self, info: RunInfo) -> None:
         """Replace ``run.json``, whole or not at all."""
-        self._write("run.json", self._clean(info.model_dump_json(indent=2)) + "\n")
+        self._write("run.json", escape_hidden(self._clean(info.model_dump_json(indent=2))) + "\n")
 
     def write_candidate(self, candidate_id: str, source: str, report: str) -> str:
         """Write a new candidate's files; returns the kernel's path relative to the run folder."""
@@ -114,6 +116,9 @@ class Recorder:
             self._lines.flush()
             os.fsync(self._lines.fileno())
             self._lines.close()
+            # What an interrupted write left behind; there is no other writer.
+            for part in self.folder.glob(".*.part"):
+                part.unlink(missing_ok=True)
 
     def _clean(self, text: str) -> str:
         for secret in self._secrets:

@@ -12,9 +12,11 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from kernel_scientist.sandbox.printable import printable
+
 from .interrupts import BadReply
 
-__all__ = ["MAX_REPLY", "apply_edits", "clean", "find_json", "read_json", "read_source"]
+__all__ = ["MAX_REPLY", "apply_edits", "clean", "find_json", "quote_json", "read_json", "read_source"]
 
 MAX_REPLY = 400_000
 """Characters of a reply that are looked at; more is a fault by itself."""
@@ -26,14 +28,18 @@ _SEARCH = re.compile(r"<{5,9} ?SEARCH")
 _DIVIDER = re.compile(r"={5,9}[ \t]*$")
 _REPLACE = re.compile(r">{5,9} ?REPLACE")
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _CODE_TAGS = frozenset({"hip", "cpp", "c++", "cuda", "c", "cc", "cxx", "hpp"})
 
 
 def clean(text: str, limit: int) -> str:
-    """`text` without control characters and lone surrogates, at most `limit` characters long."""
-    short = _CONTROL.sub(" ", text)
+    """`text` with a blank for every hidden character (`printable`), at most `limit` characters long."""
+    short = printable(text, " ")
     return short if len(short) <= limit else short[: max(0, limit - 14)] + " … [cut short]"
+
+
+def quote_json(value: Any) -> str:
+    """`value` as JSON in ASCII without a backtick: data that can neither close a fence nor open one."""
+    return json.dumps(value).replace("`", "\\u0060")
 
 
 def read_json(text: str, kind: type[T]) -> T:
@@ -155,7 +161,7 @@ def apply_edits(base: str, edits: list[tuple[str, str]]) -> str:
             found = f"matches {len(places)} places in the Base" if places else "is not in the Base"
             raise BadReply(
                 f"SEARCH block {number} {found}; quote whole lines exactly, enough of them to be unique. "
-                f"It began: {clean(search.strip(), 200)}"
+                f"It began: {quote_json(clean(search.strip(), 200))}"
             )
         lines[places[0] : places[0] + len(wanted)] = _lines(replace)
     return "".join(lines)

@@ -7,7 +7,6 @@ the highest maximum, the one with the highest minimum, all distinct.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -20,7 +19,7 @@ from .digest import calibration_of, digest_of
 from .interrupts import BadReply
 from .messages import Avenue, Choice, Experiment, Hypotheses
 from .population import Member
-from .replies import clean, read_json
+from .replies import clean, quote_json, read_json
 from .requests import PassageView, ResearchRequest
 from .views import kernel_view, tuning_of
 
@@ -112,12 +111,12 @@ class ResearcherAgent(ScientistAgent):
         async def search_literature(query: Annotated[str, "a few technical words"]) -> str:
             nonlocal left
             if left < 1:
-                return json.dumps({"error": "no search is left; write the answer now"})
+                return quote_json({"error": "no search is left; write the answer now"})
             left -= 1
             passages = self._lab.search(self.name, query, 5)
             shown.update({one.id: one for one in passages})
             found = [one.model_dump() for one in passages]
-            return json.dumps({"passages": found, "searches_left": left})
+            return quote_json({"passages": found, "searches_left": left})
 
         return FunctionTool(
             search_literature,

@@ -2,6 +2,7 @@
 
 <time>_<problem>_<id>/
   run.json         versions, resolved config, problem, device, status, why it stopped
+  running.lock     held while the session goes on; one that is left and free means a process that was killed
   events.jsonl     one event a line; a damaged line (a writer killed in mid-write) is passed over
   candidates/0007/ kernel.hip, evaluation.json, compile.log, report.md
   best/            the winning kernel and its evidence
@@ -19,6 +20,7 @@ from typing import Any, Literal, final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.files import explained, is_free
 from kernel_scientist.tools.evaluation import Evaluation, Interval
 
 from . import events as ev
@@ -27,6 +29,13 @@ from .messages import Experiment, Finding, Hypotheses
 __all__ = ["BASELINE_ID", "BestKernel", "Candidate", "Run", "RunInfo", "RunStatus", "list_runs"]
 
 BASELINE_ID = "0000"
+
+LOCK_FILE = "running.lock"
+PROCESS_GONE = "the process is gone"
+"""The stop reason of a run whose process ended without a word."""
+
+# Either makes a folder a run; one that lacks the other is damaged.
+_MARKS = ("run.json", "events.jsonl")
 
 RunStatus = Literal["running", "improved", "not_improved", "limit", "interrupted", "failed"]
 
@@ -113,7 +122,7 @@ class Run:
     def open(cls, which: str | Path = "last", *, runs_dir: str | Path = "runs") -> Run:
         """Open a run by ``last``, id, unique prefix of an id, or path. Raises `UsageError`."""
         path = Path(which)
-        if (path / "run.json").is_file():
+        if any((path / mark).is_file() for mark in _MARKS):
             return cls(path)
         runs = list_runs(runs_dir)
         if not runs:
@@ -138,23 +147,43 @@ class Run:
 
     @property
     def info(self) -> RunInfo:
-        """``run.json`` as it is now. Raises `UsageError` when it is missing or damaged."""
+        """``run.json`` as it is now; a run whose process is gone is interrupted (`PROCESS_GONE`).
+
+        Raises `UsageError` when it is missing or damaged.
+        """
         file = self.path / "run.json"
         try:
-            return RunInfo.model_validate_json(file.read_bytes())
+            info = RunInfo.model_validate_json(file.read_bytes())
+        except FileNotFoundError:
+            raise UsageError(
+                f"{file}: is missing, so this run is damaged; its events.jsonl can still be read as text."
+            ) from None
         except OSError as error:
             raise UsageError(f"{file}: cannot be read ({error.strerror}).") from None
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
-            raise UsageError(f"{file}: is damaged at '{place}': {first['msg']}.") from None
+            where = f" at '{place}'" if place else ""
+            raise UsageError(f"{file}: is damaged{where}: {first['msg']}.") from None
+        if info.status == "running" and is_free(self.path / LOCK_FILE):
+            return info.model_copy(update={"status": "interrupted", "stop_reason": PROCESS_GONE})
+        return info
+
+    @property
+    def damage(self) -> str:
+        """Why ``run.json`` cannot be read, as a sentence; empty when it can be."""
+        try:
+            _ = self.info
+        except UsageError as error:
+            return str(error)
+        return ""
 
     def events(self, *, start: int = 0) -> Iterator[ev.Event]:
         """The events whose `seq` is above `start`; damaged and unfinished lines are passed over."""
         file = self.path / "events.jsonl"
         if not file.exists():
             return
-        with file.open("rb") as lines:
+        with explained("read the record", file), file.open("rb") as lines:
             for line in lines:
                 event = _parse(line)
                 if event is not None and event.seq > start:
@@ -166,7 +195,30 @@ class Run:
         file = self.path / "events.jsonl"
         if not file.exists():
             return 0
-        return sum(_parse(line) is None for line in file.read_bytes().splitlines(keepends=True))
+        with explained("read the record", file), file.open("rb") as lines:
+            return sum(_parse(line) is None for line in lines)
+
+    def record_faults(self) -> list[str]:
+        """What is wrong with ``events.jsonl``, as sentences; normally nothing."""
+        file = self.path / "events.jsonl"
+        if not file.exists():
+            return [f"The record {file} is missing; what the agents did cannot be shown."]
+        if not file.stat().st_size:
+            return [f"The record {file} is empty; what the agents did cannot be shown."]
+        damaged = self.damaged_lines
+        lines = "1 damaged line" if damaged == 1 else f"{damaged} damaged lines"
+        return [f"{lines} of {file} passed over."] if damaged else []
+
+    def missing_files(self) -> list[str]:
+        """Which kernels that the run names are not in its folder, as sentences; normally none."""
+        named = [one.path for one in self.candidates()]
+        if self.info.best is not None:
+            named.append(self.path / self.info.best.path)
+        gone = [path for path in named if not path.is_file()]
+        if not gone:
+            return []
+        more = f" and {len(gone) - 1} more of its kernels are" if len(gone) > 1 else " is"
+        return [f"{gone[0]}{more} missing from the run's folder."]
 
     def candidates(self) -> list[Candidate]:
         """Every candidate in the order of creation, the starting kernel first."""
@@ -182,11 +234,16 @@ class Run:
 
 
 def list_runs(runs_dir: str | Path = "runs") -> list[Run]:
-    """The runs in a folder, oldest first; an absent folder holds none."""
+    """The runs in a folder, damaged ones too, oldest first; an absent folder holds none.
+
+    Raises `UsageError` where it is no folder, or may not be read.
+    """
     folder = Path(runs_dir)
-    if not folder.is_dir():
+    if not folder.exists():
         return []
-    return [Run(path.parent) for path in sorted(folder.glob("[!.]*/run.json"))]
+    with explained("read the runs", folder):
+        paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    return [Run(path) for path in paths if any((path / mark).is_file() for mark in _MARKS)]
 
 
 def collect_candidates(folder: Path, events: Iterator[ev.Event]) -> list[Candidate]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from .lab import Library, StopSignal
 
 __all__ = ["Best", "Session", "SessionResult"]
+
+_SAME_REQUEST_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +111,15 @@ class Session:
     def run(self) -> SessionResult:
         """Run to the end. Raises `UsageError` for a fault in the user's files or flags.
 
-        The first Ctrl-C ends the session in order (exit code 130), a second one at once.
+        The first Ctrl-C, or SIGTERM, ends the session in order (exit code 130), a second Ctrl-C at once.
         """
 
         async def main() -> SessionResult:
             from .lab import StopSignal
 
             stop = StopSignal()
-            with _interruptible(stop):
-                return await self._run(stop)
+            _listen(stop)
+            return await self._run(stop)
 
         return asyncio.run(main())
 
@@ -149,24 +150,18 @@ class Session:
             await setup.close()
 
 
-@contextmanager
-def _interruptible(stop: StopSignal) -> Generator[None]:
-    """Ctrl-C and SIGTERM set `stop`; after the first one Python's own handling is back."""
+def _listen(stop: StopSignal) -> None:
+    """Let Ctrl-C and SIGTERM set `stop` until the loop is closed; a second Ctrl-C is Python's own, at once.
+
+    One that comes with the first is the same request: `timeout` signals the process and then its group.
+    """
     if threading.current_thread() is not threading.main_thread():
-        yield
         return
     loop = asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM)
 
     def interrupt() -> None:
-        for one in signals:
-            loop.remove_signal_handler(one)
         stop.set("interrupted")
+        loop.call_later(_SAME_REQUEST_S, loop.remove_signal_handler, signal.SIGINT)
 
-    for one in signals:
-        loop.add_signal_handler(one, interrupt)
-    try:
-        yield
-    finally:
-        for one in signals:
-            loop.remove_signal_handler(one)
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    loop.add_signal_handler(signal.SIGTERM, stop.set, "terminated")

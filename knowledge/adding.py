@@ -16,7 +16,7 @@ from .loaders import LoadError, load
 from .records import AddItem, AddProgress
 from .store import Store
 
-__all__ = ["add_file", "add_sources"]
+__all__ = ["add_file", "add_sources", "put_file"]
 
 # Part of the content's hash: a new way of cutting makes every document a changed one.
 _CUTTING = b"1"
@@ -56,24 +56,7 @@ def add_file(
 ) -> AddItem:
     """Add one file under the identity `source`; what goes wrong with it is in the item."""
     try:
-        raw, document = load(path)
-        digest = hashlib.sha256(_CUTTING + raw).hexdigest()
-        same = _unchanged(store, source, digest, tags)
-        if same is not None:
-            return same
-        chunks = chunk(document)
-        vectors = embedder.embed([embedded_text(document.title, piece) for piece in chunks])
-        status, document_id = store.put(
-            source,
-            document,
-            chunks,
-            content_hash=digest,
-            name=name,
-            tags=tags,
-            bundled=bundled,
-            embedder=embedder.name,
-            vectors=vectors,
-        )
+        return put_file(store, embedder, path, source=source, name=name, tags=tags, bundled=bundled)
     except LoadError as error:
         return AddItem(source, "failed", str(error))
     except OSError as error:
@@ -82,6 +65,37 @@ def add_file(
         )
     except KernelScientistError as error:
         return AddItem(source, "failed", str(error))
+
+
+def put_file(
+    store: Store,
+    embedder: Embedder,
+    path: Path,
+    *,
+    source: str,
+    name: str,
+    tags: tuple[str, ...] = (),
+    bundled: bool = False,
+) -> AddItem:
+    """`add_file`, but what goes wrong is raised: `LoadError`, `OSError`, `KernelScientistError`."""
+    raw, document = load(path)
+    digest = hashlib.sha256(_CUTTING + raw).hexdigest()
+    same = _unchanged(store, source, digest, tags)
+    if same is not None:
+        return same
+    chunks = chunk(document)
+    vectors = embedder.embed([embedded_text(document.title, piece) for piece in chunks])
+    status, document_id = store.put(
+        source,
+        document,
+        chunks,
+        content_hash=digest,
+        name=name,
+        tags=tags,
+        bundled=bundled,
+        embedder=embedder.name,
+        vectors=vectors,
+    )
     return AddItem(source, status, "", len(chunks), document_id)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from kernel_scientist.sandbox.errors import KernelScientistError, UnusableEnvironment, UsageError
-from kernel_scientist.sandbox.files import explained
+from kernel_scientist.sandbox.files import explained, is_own
 
 __all__ = ["connect", "explain", "explained_database", "transaction"]
 
@@ -67,7 +67,10 @@ def _statements(script: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Generator[None]:
-    """All of the block's changes or none; waits for other writers."""
+    """All of the block's changes or none; waits for other writers. One inside another is part of it."""
+    if connection.in_transaction:
+        yield
+        return
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -97,7 +100,8 @@ def explain(error: sqlite3.DatabaseError, path: Path) -> KernelScientistError:
             f"No space is left for the knowledge base at {path}; free some and try again."
         )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return UsageError(
+        kind = UnusableEnvironment if is_own(path) else UsageError
+        return kind(
             f"The knowledge base at {path} cannot be written ({error}); change its permissions, or choose "
             "another folder with KERNEL_SCIENTIST_HOME."
         )
@@ -111,4 +115,6 @@ def explain(error: sqlite3.DatabaseError, path: Path) -> KernelScientistError:
             f"The knowledge base at {path} is damaged ({error}); "
             "move that file away and add your documents again."
         )
-    return UnusableEnvironment(f"The knowledge base at {path} failed: {error}.")
+    return UnusableEnvironment(
+        f"The knowledge base at {path} failed ({error}); see that its disk works and has space left."
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from kernel_scientist.sandbox.errors import InternalError, KernelScientistError, UsageError
 from kernel_scientist.sandbox.files import FileLock, data_home, explained
+from kernel_scientist.sandbox.printable import printable
 
 from .adding import add_sources
 from .chroma_store import ChromaStoreError
@@ -30,6 +31,7 @@ __all__ = ["KnowledgeBase"]
 _DATABASE = "knowledge.sqlite3"
 _LIBRARY_WAIT_S = 300.0
 _EMBEDDED_AT_ONCE = 64
+_LONGEST_TAG = 100
 
 
 @final
@@ -94,8 +96,12 @@ class KnowledgeBase:
     ) -> AddReport:
         """Add files, and folders with all below them. What fails is in the report and stops nothing.
 
-        An item that `progress` or the report calls added is on disk, whatever happens next.
+        An item that `progress` or the report calls added is on disk, whatever happens next. Raises
+        `UsageError` for an empty source, and for a tag that is empty or holds hidden characters.
         """
+        if any(isinstance(source, str) and not source.strip() for source in sources):
+            raise UsageError("A source is empty; name a file or a folder.")
+        tags = [checked_tag(tag) for tag in tags]
         with self._using():
             items = add_sources(self._store, self._embedder, sources, tuple(tags), progress)
             if any(item.status in ("added", "replaced") for item in items):
@@ -191,6 +197,19 @@ class KnowledgeBase:
         if self._closed:
             raise InternalError("This knowledge base has been closed.")
         return self._lock
+
+
+def checked_tag(tag: str) -> str:
+    """The tag without blanks round it. Raises `UsageError` for one that could not be read or typed."""
+    short = tag.strip()
+    if not short:
+        raise UsageError("A tag is empty; give a word, or leave it out.")
+    if len(short) > _LONGEST_TAG or "\n" in short or "\t" in short or printable(short) != short:
+        raise UsageError(
+            f"The tag '{printable(short, ' ')[:60]}' holds characters that are not seen, or more than "
+            f"{_LONGEST_TAG}; give a short word."
+        )
+    return short
 
 
 def _is_position(text: str) -> bool:

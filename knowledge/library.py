@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, final
 
 from kernel_scientist.sandbox.errors import InternalError
 
-from .adding import add_file
+from .adding import put_file
 from .chunking import chunk, embedded_text
 from .embedding import Embedder
-from .loaders import load
+from .loaders import LoadError, load
 from .store import Store
 
 if TYPE_CHECKING:
@@ -53,19 +53,22 @@ def is_current(store: Store) -> bool:
 
 
 def sync_library(store: Store, embedder: Embedder) -> None:
-    """Make the store's bundled documents those of the package. Raises `InternalError` for a broken note."""
-    notes = library_notes()
-    known = _Precomputed(embedder)
+    """Make the store's bundled documents those of the package, all or none: a full disk leaves no half of
+    them. Raises `InternalError` for a broken note."""
+    with store.together():
+        _sync(store, _Precomputed(embedder), library_notes())
+
+
+def _sync(store: Store, known: Embedder, notes: Sequence[Path]) -> None:
     for note in notes:
-        source = f"{_SOURCE_PREFIX}{note.name}"
-        item = add_file(store, known, note, source=source, name=note.stem, bundled=True)
-        if item.status == "failed":
-            raise InternalError(f"The bundled note {note.name} cannot be added: {item.reason}.")
+        try:
+            put_file(store, known, note, source=f"{_SOURCE_PREFIX}{note.name}", name=note.stem, bundled=True)
+        except LoadError as error:
+            raise InternalError(f"The bundled note {note.name} cannot be added: {error}.") from error
     sources = {f"{_SOURCE_PREFIX}{note.name}" for note in notes}
     for document in store.documents("bundled"):
         if document.source not in sources:
             store.remove(document.id)
-    # Last, so that an interrupted sync is done again.
     store.set_meta(_META_KEY, library_hash(notes))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, final
 
@@ -44,6 +45,12 @@ class Store:
 
     def close(self) -> None:
         self._connection.close()
+
+    @contextlib.contextmanager
+    def together(self) -> Generator[None]:
+        """All changes of the block or none of them."""
+        with explained_database(self.path), transaction(self._connection):
+            yield
 
     def put(
         self,

@@ -53,43 +53,49 @@ class CodeImage:
 
 
 def load_image(path: Path) -> CodeImage:
-    """The image at `path`; the few used last are kept. Raises `SandboxError` when it is not acceptable."""
+    """The image at `path`, in memory of its own: where its pages lie is drawn anew for every worker.
+
+    Raises `SandboxError` when it is not acceptable.
+    """
     try:
         status = path.stat()
-        return _load(path, status.st_mtime_ns, status.st_ino)
+        entry, segments, contents = _load(path, status.st_mtime_ns, status.st_ino)
     except (OSError, struct.error, ValueError) as error:
         raise SandboxError(
             f"The code object {path} cannot be used ({error}); delete it to have it made again."
         ) from error
 
+    fd = os.memfd_create("ks-image", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    image = CodeImage(entry, segments, fd)
+    os.write(fd, contents)
+    seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    return image
+
 
 @functools.lru_cache(maxsize=64)
-def _load(path: Path, modified_ns: int, inode: int) -> CodeImage:  # noqa: ARG001 - part of the cache's key
+def _load(
+    path: Path,
+    modified_ns: int,  # noqa: ARG001 - part of the cache's key
+    inode: int,  # noqa: ARG001
+) -> tuple[int, tuple[Segment, ...], bytes]:
+    """Entry, segments, and the pages that are stored, one segment after the other."""
     data = path.read_bytes()
     entry, headers = _program_headers(data)
-    fd = os.memfd_create("ks-image", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
-        segments: list[Segment] = []
-        end = 0
-        for flags, offset, address, file_bytes, memory_bytes in headers:
-            contents = data[offset : offset + file_bytes]
-            if len(contents) != file_bytes:
-                raise ValueError("it is cut off")
-            protection = _protection(flags)
-            stored, whole = _pages(file_bytes), _pages(memory_bytes)
-            if stored:
-                os.pwrite(fd, contents, end)
-                segments.append(Segment(address, stored, end, protection))
-                end += stored
-            if whole > stored:
-                segments.append(Segment(address + stored, whole - stored, None, protection))
-        os.ftruncate(fd, max(end, _PAGE))
-        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
-    except BaseException:
-        os.close(fd)
-        raise
-    return CodeImage(entry, tuple(segments), fd)
+    segments: list[Segment] = []
+    pages = bytearray()
+    for flags, offset, address, file_bytes, memory_bytes in headers:
+        contents = data[offset : offset + file_bytes]
+        if len(contents) != file_bytes:
+            raise ValueError("it is cut off")
+        protection = _protection(flags)
+        stored, whole = _pages(file_bytes), _pages(memory_bytes)
+        if stored:
+            segments.append(Segment(address, stored, len(pages), protection))
+            pages += contents.ljust(stored, b"\0")
+        if whole > stored:
+            segments.append(Segment(address + stored, whole - stored, None, protection))
+    return entry, tuple(segments), bytes(pages or bytes(_PAGE))
 
 
 def _program_headers(data: bytes) -> tuple[int, list[tuple[int, int, int, int, int]]]:
@@ -120,7 +126,7 @@ def _program_headers(data: bytes) -> tuple[int, list[tuple[int, int, int, int, i
 
 
 def _check_entry(data: bytes, entry: int, loaded: Sequence[tuple[int, int, int, int, int]]) -> None:
-    """What the worker will read at the entry: a function to call, and a table that it fills before it is locked up."""
+    """What the worker reads there: a function to call, and a table that it fills before it is locked up."""
     for _, offset, address, stored, _ in loaded:
         if address <= entry and entry + _IMAGE.size <= address + stored:
             _, run, libm, names = _IMAGE.unpack_from(data, offset + entry - address)

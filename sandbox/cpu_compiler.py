@@ -75,7 +75,8 @@ class CpuBackend:
         _refuse_undefined(unit_object, missing, unit)
         facts = [_facts(unit_object, number) for number in range(len(request.entries))]
         bench.link([
-            "-static", "--gc-sections", "--no-dependent-libraries", "-z", "noexecstack", "-T", str(RUNTIME / "image.ld"),
+            "-static", "--gc-sections", "--no-dependent-libraries", "-z", "noexecstack",
+            "-T", str(RUNTIME / "image.ld"),
             *(f"--defsym={name}=ks_dynamic_lds" for name in missing), "unit.o", str(runtime), "-o", self.file,
         ], readable=(RUNTIME, runtime))  # fmt: skip
         return {"log": log, "kernels": facts}

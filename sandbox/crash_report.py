@@ -17,6 +17,7 @@ _FAULTS: dict[int, str] = {
     signal.SIGBUS: "accessed memory that is not there (bus error)",
 }
 _SI_KERNEL = 128
+_LDS_OVERRUN = 10_000  # KS_LDS_OVERRUN of abi.h
 _NEAR_NULL = 1 << 16
 # The x86-64 system calls a kernel is likeliest to try (arch/x86/entry/syscalls/syscall_64.tbl).
 _CALLS = {
@@ -52,6 +53,8 @@ def _ended(status: int) -> str:
 
 
 def _fault(control: Control, places: Sequence[Placement]) -> str:
+    if control.error == _LDS_OVERRUN and control.signal == signal.SIGILL:
+        return "wrote to dynamic LDS beyond the bytes that the plan's lds asks for"
     if control.signal == signal.SIGSYS:
         name = _CALLS.get(control.syscall, f"number {control.syscall}")
         return f"made the system call {name!r}, which is not allowed"

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
-from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from .errors import UnusableEnvironment
 
-__all__ = ["CpuDevice", "cpu_device", "off_core"]
+__all__ = ["CpuDevice", "cpu_device"]
 
 _VECTOR_FLAGS = ("avx512f", "avx2", "avx", "fma", "f16c")
 
 
 @dataclass(frozen=True, slots=True)
 class CpuDevice:
-    """`cores` are those this process may use; `judge_core` differs from `timing_core` where there are two."""
+    """`cores` is how many this process may use, `usable` which; `judge_core` differs from `timing_core` where
+    there are two."""
 
     model: str
     cores: int
     timing_core: int
     judge_core: int
     isa: tuple[str, ...]
+    usable: tuple[int, ...]
 
 
 @cache
@@ -44,22 +44,8 @@ def cpu_device() -> CpuDevice:
         timing_core=cores[-1],
         judge_core=cores[0],
         isa=tuple(flag for flag in _VECTOR_FLAGS if flag in flags),
+        usable=tuple(cores),
     )
-
-
-@contextlib.contextmanager
-def off_core(core: int | None) -> Generator[None]:
-    """Keep the calling thread, and processes that it starts, off `core`, if there is another one."""
-    before = os.sched_getaffinity(0)
-    others = before - {core}
-    if core is None or not others or others == before:
-        yield
-        return
-    os.sched_setaffinity(0, others)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def _cpuinfo() -> tuple[str, frozenset[str]]:

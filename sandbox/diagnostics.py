@@ -6,29 +6,30 @@ Covered: length, control characters (terminal escapes, bidirectional overrides),
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from .compilation import BufferArgument, EntryPoint
+from .printable import printable
 from .unit import CONSTANTS_FILE, KERNEL_FILE, PLAN_FILE, restore_names
 
-__all__ = ["Diagnosis", "clean_output", "diagnose", "printable", "undefined_sentence"]
+__all__ = ["Diagnosis", "clean_output", "diagnose", "undefined_sentence"]
 
 LOG_LIMIT = 16_000
 MESSAGE_LIMIT = 2_400
 _ERRORS_SHOWN = 5
 _NOTES_SHOWN = 2
+# How far before `__global__` its declaration may begin.
+_REACH = 300
 
 _HEADLINE = re.compile(
     r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+): (?P<kind>fatal error|error|warning|note): "
 )
 _TALLY = re.compile(r"\d+ (warnings?|errors?)( and \d+ errors?)? generated.*")
-# Unicode categories of control, format, surrogate, private and separator characters.
-_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 # Without a place: from the back end or the linker. That the front end failed is known by then.
 _BARE_ERROR = re.compile(
     r"^(?:[\w.+-]+: |<unknown>:0:0: )?(?:fatal )?error: (?!clang frontend command failed)(?P<text>.*)$",
@@ -49,10 +50,9 @@ class Diagnosis:
     found: bool = True
 
 
-def printable(text: str, limit: int | None = None) -> str:
-    """`text` without control and invisible characters (newline and tab stay), cut to `limit` characters."""
-    kept = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _UNPRINTABLE)
-    return kept if limit is None or len(kept) <= limit else kept[:limit].rstrip() + "\n[cut off]"
+def _message(text: str) -> str:
+    kept = printable(text)
+    return kept if len(kept) <= MESSAGE_LIMIT else kept[:MESSAGE_LIMIT].rstrip() + "\n[cut off]"
 
 
 def clean_output(raw: bytes, hidden: Sequence[Path]) -> str:
@@ -101,7 +101,7 @@ def diagnose(log: str, entries: Sequence[EntryPoint], source: str) -> Diagnosis:
         return Diagnosis("source", undefined_sentence(match["name"], "function", source))
     bare = [match.group("text") for match in _BARE_ERROR.finditer(log)]
     message = "\n".join(bare) or log.strip() or "The compiler failed without a message."
-    return Diagnosis("source", printable(message, MESSAGE_LIMIT), found=bool(bare))
+    return Diagnosis("source", _message(message), found=bool(bare))
 
 
 def undefined_sentence(name: str, kind: str, source: str) -> str:
@@ -137,7 +137,7 @@ def _source_message(blocks: Sequence[_Block]) -> str:
     shown = ["\n".join(_shortened(block)) for block in blocks[:_ERRORS_SHOWN]]
     if len(blocks) > _ERRORS_SHOWN:
         shown.append(f"[{len(blocks) - _ERRORS_SHOWN} more errors]")
-    return printable("\n".join(shown), MESSAGE_LIMIT)
+    return _message("\n".join(shown))
 
 
 def _shortened(block: _Block) -> list[str]:
@@ -161,14 +161,15 @@ def _shortened(block: _Block) -> list[str]:
 
 
 def _plan_message(errors: Sequence[_Block], entries: Sequence[EntryPoint], source: str) -> str:
-    unknown = [(_entry_number(block), block) for block in errors if not _MISMATCH.search(block.text)]
-    sentences = [_unknown(block, entries, source) for _, block in unknown]
+    # The first thing said of each kernel; what follows from it is of no use.
+    unknown = {_entry_number(block): block for block in reversed(errors) if not _MISMATCH.search(block.text)}
+    sentences = [_unknown(block, entries, source) for _, block in sorted(unknown.items())]
     for block in errors:
         match = _MISMATCH.search(block.text)
         # Where clang guessed another kernel for an unknown name, what it says of that one is of no use.
-        if match and int(match["entry"]) not in {number for number, _ in unknown}:
+        if match and int(match["entry"]) not in unknown:
             sentences.append(_mismatch(match, entries))
-    return printable("\n".join(list(dict.fromkeys(sentences))[:_ERRORS_SHOWN]), MESSAGE_LIMIT)
+    return _message("; ".join(list(dict.fromkeys(sentences))[:_ERRORS_SHOWN]))
 
 
 def _entry_number(block: _Block) -> int:
@@ -180,10 +181,10 @@ def _mismatch(match: re.Match[str], entries: Sequence[EntryPoint]) -> str:
     entry = entries[int(match["entry"])]
     if match["what"] == "count":
         if match["rest"] == "?":
-            return f"{entry.kernel} of the plan is not a function that returns void."
+            return f"{entry.kernel} of the plan is not a function that returns void"
         plural = "" if len(entry.arguments) == 1 else "s"
         passed = f"{len(entry.arguments)} argument{plural}"
-        return f"{entry.kernel}: the plan passes {passed} but the kernel takes {match['rest']}."
+        return f"{entry.kernel}: the plan passes {passed} but the kernel takes {match['rest']}"
     number, _, spelled = match["rest"].partition(" ")
     argument = entry.arguments[int(number)]
     found = _SPELLED.search(spelled)
@@ -206,21 +207,29 @@ def _unknown(block: _Block, entries: Sequence[EntryPoint], source: str) -> str:
     base = kernel.partition("<")[0].strip()
     if "undeclared identifier" in block.text and base not in known:
         near = difflib.get_close_matches(base, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"it defines {', '.join(known[:8]) or 'no kernel'}"
+        hint = f"did you mean {near[0]}?" if near else f"it defines {', '.join([*known][:8]) or 'no kernel'}"
         return f"kernel '{kernel}' of the plan is not defined in the source; {hint}"
+    if base in known and known[base] != ("<" in kernel):
+        if known[base]:
+            return (
+                f"kernel '{kernel}' of the plan: {base} is a template; write its arguments too, {base}<...>"
+            )
+        return f"kernel '{kernel}' of the plan: {base} is not a template; write {base}"
     return f"kernel '{kernel}' of the plan: {block.text}"
 
 
-def _kernel_names(source: str) -> list[str]:
-    """The functions that are marked `__global__`, found without understanding C++."""
-    names: list[str] = []
-    for piece in source.split("__global__")[1:100]:
+def _kernel_names(source: str) -> dict[str, bool]:
+    """The functions that are marked `__global__`, found without understanding C++; is each a template?"""
+    names: dict[str, bool] = {}
+    pieces = source.split("__global__")[:100]
+    for before, piece in itertools.pairwise(pieces):
         head = re.split(r"[;{]", piece[:1000])[0]
+        opening = re.split(r"[;{}]", before[-_REACH:])[-1]
         for word in re.finditer(r"\b([A-Za-z_]\w*)\s*\(", head):
             if word[1] not in ("__launch_bounds__", "__attribute__", "alignas", "aligned"):
-                names.append(word[1])
+                names.setdefault(word[1], re.search(r"\btemplate\b", opening) is not None)
                 break
-    return list(dict.fromkeys(names))
+    return names
 
 
 def _lds_sentence(match: re.Match[str]) -> str:

@@ -58,9 +58,15 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The worker answered; `seconds` is the caller's wall clock from "go" to the answer."""
+    """The worker answered; `seconds` is the caller's wall clock from "go" to the worker's end.
+
+    `processor_s` is what the worker had of its core in that time, by the kernel's account, which a busy
+    machine does not lengthen. ``None`` where the worker could have had others work for it, or the kernel
+    does not say.
+    """
 
     seconds: float
+    processor_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Generator
@@ -15,7 +16,17 @@ from typing import final
 
 from .errors import KernelScientistError, SandboxError, UnusableEnvironment, UsageError
 
-__all__ = ["FileLock", "atomic_write", "cache_home", "data_home", "explain_os_error", "explained"]
+__all__ = [
+    "FileLock",
+    "atomic_write",
+    "cache_home",
+    "data_home",
+    "explain_os_error",
+    "explained",
+    "is_free",
+    "is_own",
+    "read_regular",
+]
 
 _APPLICATION = "kernel-scientist"
 _HOME_VARIABLE = "KERNEL_SCIENTIST_HOME"
@@ -50,8 +61,9 @@ def _home(variable: str, fallback: str, below: str) -> Path:
 def explain_os_error(error: OSError, doing: str, path: Path | None = None) -> KernelScientistError:
     """The sentence for `error`, met while `doing` something ("write the run") at `path`.
 
-    A full disk is the machine's fault (`UnusableEnvironment`); a place that is read-only, forbidden, missing
-    or of the wrong kind is the user's choice of place (`UsageError`).
+    A full disk is the machine's fault (`UnusableEnvironment`), and so is whatever is wrong with the program's
+    own folders; another place that is read-only, forbidden, missing or of the wrong kind is the user's choice
+    of place (`UsageError`).
     """
     shown = path if path is not None else (error.filename or "the given place")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -69,7 +81,21 @@ def explain_os_error(error: OSError, doing: str, path: Path | None = None) -> Ke
         errno.ENAMETOOLONG: "the name is too long",
     }
     reason = reasons.get(error.errno or 0, error.strerror or type(error).__name__)
+    if is_own(Path(str(shown))):
+        reason = reason.partition(";")[0]
+        return UnusableEnvironment(
+            f"Cannot {doing} at {shown}: {reason}; set {_HOME_VARIABLE} to a folder that may be written."
+        )
     return UsageError(f"Cannot {doing} at {shown}: {reason}.")
+
+
+def is_own(path: Path) -> bool:
+    """Whether `path` is in a folder that the program chose, where the user named none."""
+    try:
+        homes = (data_home(), cache_home())
+    except UnusableEnvironment:
+        return False
+    return any(path.absolute().is_relative_to(home) for home in homes)
 
 
 @contextlib.contextmanager
@@ -79,6 +105,33 @@ def explained(doing: str, path: Path | None = None) -> Generator[None]:
         yield
     except OSError as error:
         raise explain_os_error(error, doing, path) from error
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The bytes of the regular file `path`; never waits, and never reads more than `most` bytes.
+
+    Raises the `OSError` of the failing step; its `strerror` says so when the file is a pipe, a device or the
+    like (EINVAL), or has more than `most` bytes (EFBIG).
+    """
+    # Without O_NONBLOCK the opening of a pipe waits for somebody who writes into it.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        # A file may grow, or not tell its size, as those of /proc do.
+        data = b""
+        if status.st_size <= most:
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                data = file.read(most + 1)
+        size = max(len(data), status.st_size)
+        if size > most:
+            raise OSError(errno.EFBIG, f"it has {size} bytes or more, and may have {most}", str(path))
+        return data
+    finally:
+        os.close(handle)
 
 
 def atomic_write(path: Path, data: bytes | str) -> None:
@@ -166,3 +219,18 @@ class FileLock:
                     ) from None
                 time.sleep(pause)
                 pause = min(0.05, pause * 2)
+
+
+def is_free(path: Path) -> bool:
+    """Whether there is a lock file at `path` that nobody holds: its holder was killed. Never waits."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True

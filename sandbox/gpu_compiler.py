@@ -70,7 +70,7 @@ class GpuBackend:
         for number, entry in enumerate(request.entries):
             symbol = symbols.get(number, "")
             if symbol not in kernels:
-                raise BuildError("plan", f"{entry.kernel} of the plan is not a __global__ function.", log)
+                raise BuildError("plan", f"{entry.kernel} of the plan is not a __global__ function", log)
             facts.append(_facts(symbol, kernels[symbol], assembly))
         return {"log": log, "kernels": facts}
 

@@ -93,7 +93,7 @@ def _rename_dynamic_lds(source: str) -> tuple[str, bool]:
 
 
 def _constant(name: str, value: str, parameters: str) -> str:
-    """A macro; or a constexpr variable, where one of the template `parameters` of the source hides the name."""
+    """A macro; or a constexpr variable, where one of the source's template `parameters` hides the name."""
     if not _IDENTIFIER.fullmatch(name) or name.startswith(("__", "KS_", "ks_")):
         raise PlanMismatchError(
             f"constant '{name}' of the plan: this name cannot be a macro; choose another."

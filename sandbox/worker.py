@@ -1,9 +1,11 @@
 """Run a batch of launches in a fresh caged worker, and have it dead before anyone reads the buffers.
 
-Covered: no instruction of the code object runs before "go"; the clock is the caller's and stops only once
-the worker has been sent its kill, so that an early "done" gains nothing; the worker is reaped, under
-bubblewrap with every process of its namespace, before this returns. Not covered: what the worker says,
-which is why nothing but its death and the time is reported.
+Covered: no instruction of the code object runs before "go"; both clocks are out of the worker's reach and
+are read only once it has been stopped for good, so that an early "done" gains nothing; the worker is reaped,
+under bubblewrap with every process of its namespace, before this returns. Processor time counts all the
+work there can be, for the system-call filter leaves a worker no thread and no child; without the filter
+it is not reported. Not covered: what the worker says, which is why nothing but its death and the time is
+reported.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ import math
 import os
 import subprocess
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import final
 
 from .cage import Cage
 from .code_image import CodeImage, load_image
 from .compilation import CodeObject
+from .cores import off_core
 from .crash_report import describe_crash
 from .errors import SandboxError
 from .execution import BatchOutcome, Crashed, Fill, Finished, KernelLaunch, TimedOut
@@ -54,16 +57,18 @@ def run_batch(
     cage: Cage,
     core: int | None = None,
     reverse_fibers: bool = False,
+    when_ready: Callable[[], object] | None = None,
 ) -> BatchOutcome:
     """Run `launches` in order on each of `count` runs' own regions, from run `first` on, in one new process.
 
-    The worker is pinned to `core` and the calling thread kept off it. Raises `SandboxError` when the worker
+    The worker is pinned to `core` and the calling thread kept off it. `when_ready` is called before the
+    worker is told to go, so that several can go at once. Raises `SandboxError` when the worker
     fails before the kernel could have done anything.
     """
     if not 0 <= first < first + count <= workspace.runs:
         raise ValueError(f"runs {first} to {first + count - 1} are not in a workspace of {workspace.runs}")
     image = load_image(code.path)
-    with _off_core(core), _Worker(cage) as worker:
+    with off_core(core), _Worker(cage) as worker:
         plan = pack_plan(
             image,
             code.kernels,
@@ -80,31 +85,18 @@ def run_batch(
             require_landlock=cage.name == "landlock+seccomp",
         )
         worker.start(plan, image, workspace)
-        seconds, said = worker.go(timeout_s)
+        if when_ready is not None:
+            when_ready()
+        seconds, processor_s, said = worker.go(timeout_s)
         status = worker.reap()
         control = worker.control()
     if said is None:
         return TimedOut(timeout_s)
     if said == b"D":
-        return Finished(seconds)
+        return Finished(seconds, processor_s if cage.name != "none" else None)
     if said:
         return Crashed(f"The worker sent {len(said)} bytes that are not its answer.")
     return Crashed(describe_crash(control, status, list(workspace.placements(first, count)), len(launches)))
-
-
-@contextlib.contextmanager
-def _off_core(core: int | None) -> Generator[None]:
-    """Keep the calling thread (which only waits) off the core that is being timed, if there is another."""
-    before = os.sched_getaffinity(0)
-    others = before - {core}
-    if core is None or not others or others == before:
-        yield
-        return
-    os.sched_setaffinity(0, others)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 @final
@@ -160,14 +152,25 @@ class _Worker:
             self._fail()
         self._target = ProcessHandle(self._worker_pid())
 
-    def go(self, timeout_s: float) -> tuple[float, bytes | None]:
-        """Start the runs; the seconds until the worker is killed, and what it said (``None``: nothing)."""
+    def go(self, timeout_s: float) -> tuple[float, float | None, bytes | None]:
+        """Start the runs; seconds until the worker is stopped, its processor time in them, what it said.
+
+        ``None`` is a processor time that the kernel does not tell, and a worker that said nothing.
+        """
         assert self._target is not None
+        before = self._target.processor_s()
         start = time.perf_counter()
         os.write(self._command, b"G")
         said = self._receive(timeout_s)
+        # Stopped first: killed, it could be gone before its clock is read.
+        self._target.stop()
+        seconds = time.perf_counter() - start
+        after = self._target.processor_s()
         self._target.kill()
-        return time.perf_counter() - start, said
+        if before is None or after is None or after <= before:
+            return seconds, None, said
+        # The cost of being stopped, as far as it fell before the second look, counts with the runs.
+        return seconds, min(after - before, seconds), said
 
     def reap(self) -> int:
         """Wait for the end of the (killed) worker and return its status, negative for a signal."""

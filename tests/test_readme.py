@@ -17,6 +17,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 SCRIPTS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.splitlines()[0][-30:])
 def test_a_script_runs_as_written(script: str, tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
@@ -26,7 +27,7 @@ def test_a_script_runs_as_written(script: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()

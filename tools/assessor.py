@@ -7,10 +7,12 @@ that the worker does not hold. Not covered: what the cage lets through; see sand
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -18,8 +20,9 @@ import numpy as np
 from kernel_scientist.sandbox.errors import UsageError
 
 from .batches import Fault, Patience, shape_text
-from .builds import Build, BuildFailure, Builds, build
-from .conclusions import baseline_broke, claim, implausible, no_comparison, noise, slowness
+from .builds import NOTHING, Build, BuildFailure, Building, Report, bind_all, start_builds
+from .compile_queue import CompileQueue
+from .conclusions import baseline_broke, busy, claim, implausible, method, no_comparison, noise, slowness
 from .correctness import CorrectnessPlan, check_correctness
 from .evaluation import Check, Comparison, Evaluation, Interval, ShapeTiming, Verdict
 from .kernel import Kernel
@@ -29,16 +32,17 @@ from .settings import JudgeSettings, Tier
 from .statistics import geometric_mean_speedup, quartiles, speedup_interval
 from .targets.base import Device, Target
 from .text import clean
-from .timing import Measurement, Pilot, ShapeTimer, number_of_pairs
+from .timing import Measurement, ShapeTimer, measure_shapes
 
 __all__ = ["LocalAssessor"]
 
 Shape = Mapping[str, int]
 _MAX_LOG = 20_000
+# A run's buffers, and their copies: what was drawn, the reference's values and tolerances in float64.
+_COPIES = 6
 _STAGES = {
     Verdict.INVALID_PLAN: "plan",
     Verdict.REJECTED: "policy",
-    Verdict.COMPILE_ERROR: "compile",
     Verdict.LAUNCH_ERROR: "launch limits",
 }
 
@@ -55,7 +59,9 @@ class _Case:
     timings: list[ShapeTiming] = field(default_factory=list[ShapeTiming])
     notes: list[str] = field(default_factory=list[str])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
-    builds: Builds | None = None
+    report: Report = NOTHING
+    compile_log: str = ""
+    method: str = ""
     speedup: Interval | None = None
 
     @contextmanager
@@ -85,13 +91,28 @@ class LocalAssessor:
         self._settings = settings
         self._seeds = seeds
         self._shapes = _shapes(problem, target.target_class)
+        _check_memory(problem, self._shapes)
+        self._queue = CompileQueue()
         # Seconds a run of a kernel took at one stage: what a candidate's time limits are relative to.
         self._run_s: dict[tuple[str, str], float] = {}
+
+    def prepare(self, kernel: Kernel) -> None:
+        shapes = (*self._shapes.tests, *self._shapes.benchmarks)
+        self._queue.submit(("prepare", kernel.key), partial(self._build, kernel, shapes, urgent=False))
+
+    def refuse(self, kernel: Kernel, baseline: Kernel, tier: Tier) -> Evaluation | None:
+        listed = (*self._shapes.tests, *self._shapes.benchmarks)
+        found = bind_all(kernel, self._problem, listed, self._settings.scratch_bytes)
+        if not isinstance(found, BuildFailure):
+            return None
+        case = _Case(kernel, baseline, tier, np.random.default_rng())
+        return self._evaluation(case, _unbuilt(case, found))
 
     def evaluate(self, kernel: Kernel, baseline: Kernel | None, tier: Tier) -> Evaluation:
         return self._evaluate(kernel, baseline, tier)
 
     def compare(self, a: Kernel, b: Kernel) -> Comparison:
+        self.prepare(b)
         first = self._evaluate(a, None, None)
         if not first.accepted:
             return no_comparison(first, self._evaluate(b, None, None), self._settings.level, "A")
@@ -105,70 +126,108 @@ class LocalAssessor:
         case = _Case(kernel, baseline, tier, np.random.default_rng(self._seeds.spawn(1)[0]))
         with case.stage("total"):
             fault = self._assess(case)
-        builds = case.builds
-        log = fault.log if fault is not None and fault.log else builds.log if builds is not None else ""
+        return self._evaluation(case, fault)
+
+    def _evaluation(self, case: _Case, fault: Fault | None) -> Evaluation:
+        kernel, baseline = case.kernel, case.baseline
+        log = fault.log if fault is not None and fault.log else case.compile_log
         return Evaluation(
             verdict=Verdict.ACCEPTED if fault is None else fault.verdict,
             message="" if fault is None else clean(fault.message),
-            tier=tier or "screen",
+            tier=case.tier or "screen",
             target=self._target.name,
             device=self._target.device,
             sandbox=self._target.sandbox,
             baseline_key=(baseline or kernel).key,
             kernel_key=kernel.key,
-            checks=tuple(case.checks),
+            checks=tuple(replace(check, detail=clean(check.detail)) for check in case.checks),
             timings=tuple(case.timings),
             speedup=case.speedup,
-            resources=builds.resources if builds is not None else (),
-            resources_note=builds.resources_note if builds is not None else "",
+            resources=case.report.resources,
+            resources_note=case.report.note,
             compile_log=clean(log, _MAX_LOG),
             notes=(*self._device.notes, *case.notes),
             seconds=case.seconds,
+            method=case.method,
         )
 
     def _assess(self, case: _Case) -> Fault | None:
         plan = self._correctness_plan(case.rng)
+        benchmarks = self._shapes.benchmarks
         with case.stage("compile"):
-            built = self._build(case.kernel, [*plan.shapes, *self._shapes.benchmarks])
-            rivals = self._rivals(case)
+            building = self._build(case.kernel, [*plan.shapes, *benchmarks])
+            if isinstance(building, BuildFailure):
+                return _unbuilt(case, building)
+            built = building.builds()
         if isinstance(built, BuildFailure):
-            case.checks.append(Check(_STAGES.get(built.verdict, "compile"), False, built.message))
-            return Fault(built.verdict, built.message, log=built.log)
-        case.builds = built
-        case.checks.append(Check("compile", True, built.resources_note))
+            return _unbuilt(case, built)
+        case.checks.append(Check("compile", True, built[0].code.compiler))
+        case.compile_log = built[0].code.log
         tests = len(plan.shapes)
-        contenders = [[own, *rivals[i : i + 1]] for i, own in enumerate(built.builds[tests:])]
-        with self._device.exclusive():
-            with case.stage("correctness"):
-                fault = self._correct(case, plan, built.builds[:tests])
-            if fault is not None or case.tier is None:
-                return fault
-            with case.stage("timing"):
-                measured = self._measure(case, case.tier, contenders)
+        with self._device.exclusive(), case.stage("correctness"):
+            fault = self._correct(case, plan, built[:tests])
+        if fault is not None:
+            case.report = building.report_so_far()
+            return fault
+        fault = self._report(case, building)
+        if fault is not None or case.tier is None:
+            return fault
+        rivals = self._rivals(case)
+        contenders = [[own, *rivals[i : i + 1]] for i, own in enumerate(built[tests:])]
+        with self._device.exclusive(), case.stage("timing"):
+            measured = self._measure(case, case.tier, contenders)
         return self._conclude(case, measured)
 
-    def _build(self, kernel: Kernel, shapes: Sequence[Shape]) -> Builds | BuildFailure:
+    def _report(self, case: _Case, building: Building) -> Fault | None:
+        """What the gfx942 compiler says, which has worked while the device's builds were checked."""
+        with case.stage("gfx942"):
+            report = building.report()
+        if isinstance(report, BuildFailure):
+            return _unbuilt(case, report, "gfx942 compile")
+        case.report = report
+        case.checks.append(Check("gfx942 compile", True, report.note))
+        case.compile_log = "\n".join(text for text in (case.compile_log, report.log) if text)
+        return None
+
+    def _build(
+        self, kernel: Kernel, shapes: Sequence[Shape], *, urgent: bool = True, report: bool = True
+    ) -> Building | BuildFailure:
         # One shape of an MI300 and one of this device: what runs here must compile there as well.
         gpu = self._problem.shapes.get("mi300")
         reported = [*(gpu.benchmarks[:1] if gpu is not None else ()), self._shapes.benchmarks[0]]
-        return build(kernel, self._problem, shapes, reported, self._device)
+        return start_builds(
+            kernel,
+            self._problem,
+            shapes,
+            reported if report else (),
+            self._device,
+            self._queue,
+            urgent=urgent,
+            scratch_bytes=self._settings.scratch_bytes,
+        )
 
     def _rivals(self, case: _Case) -> Sequence[Build]:
         """The baseline's builds for the benchmark shapes."""
         if case.baseline is None:
             return ()
-        builds = self._build(case.baseline, self._shapes.benchmarks)
+        building = self._build(case.baseline, self._shapes.benchmarks, report=False)
+        builds = building if isinstance(building, BuildFailure) else building.builds()
         if isinstance(builds, BuildFailure):
             raise baseline_broke(case.baseline, builds.message)
-        return builds.builds
+        return builds
 
     def _correctness_plan(self, rng: np.random.Generator) -> CorrectnessPlan:
         tests = self._shapes.tests
         settings = self._settings
         drawn = [
             self._problem.random_shape(rng, self._target.target_class, settings.held_out_elements)
-            for _ in range(settings.held_out_shapes)
+            for _ in range(settings.held_out_shapes - 1)
         ]
+        if settings.held_out_shapes > 0:
+            # As large as what is timed, so that nothing depends on a size that the tests do not reach.
+            drawn.append(
+                self._problem.neighbour_shape(rng, self._target.target_class, settings.neighbour_elements)
+            )
         names = ("test shape",) * len(tests) + ("held-out shape",) * len(drawn)
         return CorrectnessPlan((*tests, *drawn), names)
 
@@ -197,30 +256,17 @@ class LocalAssessor:
     def _measure(
         self, case: _Case, tier: Tier, contenders: Sequence[Sequence[Build]]
     ) -> list[Measurement] | Fault:
-        """Pilots on every shape, then the pairs of every shape: as many as the pilots say are affordable."""
+        """The times on every benchmark shape, and a note when something else had the machine meanwhile."""
         timer = ShapeTimer(self._device, self._problem, self._settings, case.rng)
-        limits = self._settings.tier(tier)
-        waits = [self._patience(case.baseline, shape_text(shape)) for shape in self._shapes.benchmarks]
-        pilots: list[Pilot] = []
-        began = time.perf_counter()
-        for shape, builds, patience in zip(self._shapes.benchmarks, contenders, waits, strict=True):
-            pilot = timer.pilot(shape, builds, patience)
-            if isinstance(pilot, Fault):
-                return pilot
-            pilots.append(pilot)
-        pairs = number_of_pairs(pilots, limits, time.perf_counter() - began)
-        measured: list[Measurement] = []
-        for pilot, builds, patience in zip(pilots, contenders, waits, strict=True):
-            answer = timer.measure(
-                pilot,
-                builds,
-                pairs=limits.least_pairs if pilot.cut_short else pairs,
-                checked_runs=limits.checked_runs,
-                patience=patience,
-            )
-            if isinstance(answer, Fault):
-                return answer
-            measured.append(answer)
+        shapes = self._shapes.benchmarks
+        patience = [self._patience(case.baseline, shape_text(shape)) for shape in shapes]
+        before = self._device.load()
+        measured = measure_shapes(timer, shapes, contenders, patience, self._settings.tier(tier))
+        after = self._device.load()
+        if not isinstance(measured, Fault):
+            strain = before.until(after) if before is not None and after is not None else None
+            waited = [one.waited for one in measured if one.waited is not None]
+            case.notes.extend(busy(before, strain, max(waited, default=None), self._settings.busy_share))
         return measured
 
     def _conclude(self, case: _Case, measured: list[Measurement] | Fault) -> Fault | None:
@@ -241,11 +287,14 @@ class LocalAssessor:
                 return fault
             case.checks.append(Check(f"benchmark shape {where}", True, "right in every batch that was timed"))
             case.notes.extend(slowness(timing, settings.slow_factor))
-        case.notes.extend(noise(case.timings, settings.noisy_spread))
+        case.method = method(measured)
+        case.notes.extend(noise(measured, settings.noisy_spread))
         if case.baseline is None:
             case.speedup = Interval(1.0, 1.0, 1.0, settings.level)
         else:
-            case.speedup = geometric_mean_speedup([one.log_ratios() for one in measured], settings.level)
+            case.speedup = geometric_mean_speedup(
+                [one.log_ratios() for one in measured], settings.level, allowance=settings.allowance
+            )
         return None
 
     def _timing(self, shape: Shape, measured: Measurement) -> ShapeTiming:
@@ -260,13 +309,16 @@ class LocalAssessor:
             launches_per_batch=measured.runs[0],
             bound_us=bound.time_us if bound is not None else None,
             bound_by=bound.by if bound is not None else None,
+            noise=measured.noise,
         )
         if len(measured.times_s) == 1:
             return timing
         return replace(
             timing,
             baseline_us=quartiles(measured.times_s[1])[1] * 1e6,
-            speedup=speedup_interval(measured.log_ratios(), self._settings.level),
+            speedup=speedup_interval(
+                measured.log_ratios(), self._settings.level, allowance=self._settings.allowance
+            ),
         )
 
     def _bound(self, shape: Shape, runs: int, time_us: float) -> Bound | None:
@@ -280,6 +332,23 @@ class LocalAssessor:
             assert roofline is not None
             bound = speed_of_light(self._problem, shape, roofline, runs=runs)
         return bound
+
+
+def _unbuilt(case: _Case, failure: BuildFailure, name: str = "compile") -> Fault:
+    case.checks.append(Check(_STAGES.get(failure.verdict, name), False, failure.message))
+    return Fault(failure.verdict, failure.message, log=failure.log)
+
+
+def _check_memory(problem: Problem, shapes: Shapes) -> None:
+    """UsageError when this machine cannot hold a run's buffers and what the judge makes of them."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for shape in (*shapes.tests, *shapes.benchmarks):
+        nbytes = sum(buffer.nbytes(shape) for buffer in problem.buffers)
+        if nbytes * _COPIES > memory:
+            raise UsageError(
+                f"{problem.folder / 'problem.toml'}: the buffers for {shape_text(shape)} take {nbytes} bytes "
+                f"and the judge needs {_COPIES} times as much of this machine's {memory}; list smaller shapes"
+            )
 
 
 def _shapes(problem: Problem, target_class: str) -> Shapes:

@@ -14,7 +14,24 @@ from .evaluation import Verdict
 from .targets.base import Device
 from .workload import Workload
 
-__all__ = ["Fault", "Patience", "run_checked", "shape_text"]
+__all__ = ["Batch", "Fault", "Patience", "run_checked", "run_timed", "shape_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The time of `runs` runs together: by the wall clock, and what of it the worker had its core.
+
+    `processor_s` is ``None`` where the device cannot tell.
+    """
+
+    runs: int
+    wall_s: float
+    processor_s: float | None
+
+    @property
+    def run_s(self) -> float:
+        """Seconds a run: on the core where that is known, else by the wall clock."""
+        return (self.wall_s if self.processor_s is None else self.processor_s) / self.runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +72,34 @@ def run_checked(
     checked_runs: int,
     reverse: bool = False,
 ) -> float | Fault:
-    """Seconds per run of the first `count` runs, or what is wrong with them.
+    """Seconds per run of `run_timed`'s batch, or what is wrong with it."""
+    answer = run_timed(
+        device,
+        workload,
+        build,
+        contender,
+        count=count,
+        timeout_s=timeout_s,
+        rng=rng,
+        checked_runs=checked_runs,
+        reverse=reverse,
+    )
+    return answer.run_s if isinstance(answer, Batch) else answer
+
+
+def run_timed(
+    device: Device,
+    workload: Workload,
+    build: Build,
+    contender: int,
+    *,
+    count: int,
+    timeout_s: float,
+    rng: np.random.Generator,
+    checked_runs: int,
+    reverse: bool = False,
+) -> Batch | Fault:
+    """The first `count` runs in a fresh worker, or what is wrong with them.
 
     Every output is checked for coverage, and `checked_runs` of those not yet known to be right, chosen at
     random when the worker is dead, are compared in full.
@@ -71,16 +115,16 @@ def run_checked(
     )
     where = f"on shape {shape_text(workload.shape)}"
     if reverse:
-        where += ", threads of each block run in reverse order (is a barrier missing?)"
+        where += ", with the blocks and the threads of each in reverse order (is a barrier missing?)"
     match outcome:
         case Crashed(reason):
             return Fault(Verdict.CRASHED, f"{where}: {reason}", contender)
         case TimedOut(limit_s):
             text = f"{where}: {count} runs were not over after {limit_s:.1f} s and were stopped"
             return Fault(Verdict.TIMEOUT, text, contender)
-        case Finished(seconds):
+        case Finished(wall_s, processor_s):
             fault = _inspect(workload, contender, count, rng, checked_runs, where)
-            return fault if fault is not None else seconds / count
+            return fault if fault is not None else Batch(count, wall_s, processor_s)
 
 
 def _inspect(

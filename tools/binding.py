@@ -8,12 +8,13 @@ from math import prod
 
 from kernel_scientist.sandbox.compilation import BufferArgument, EntryPoint, ScalarArgument
 
-from .dtypes import is_float, itemsize
+from .dtypes import holds, is_float, itemsize
 from .errors import ExpressionError, PlanError, nearest
 from .expressions import Expression, Number
 from .kernel import Kernel
 from .plan import Launch, Plan
 from .problem import Problem, Scalar
+from .text import excerpt
 
 __all__ = ["BoundLaunch", "BoundPlan", "ScratchBuffer", "bind"]
 
@@ -22,7 +23,8 @@ MAX_BLOCK_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_GRID_THREADS = 2**32 - 1
 MAX_LDS_BYTES = 65536
-# Ours: more launches than this is a plan gone wrong, and so is more scratch.
+# Ours: more launches than this is a plan gone wrong, and so is more scratch. What a target can hold of it may
+# be less; its assessor says so.
 MAX_LAUNCHES = 4096
 MAX_SCRATCH_BYTES = 16 * 2**30
 
@@ -70,6 +72,11 @@ def bind(kernel: Kernel, problem: Problem, shape: Mapping[str, int]) -> BoundPla
         raise PlanError(error.message, line=error.line, path=kernel.path) from None
 
 
+def _line(launch: Launch, key: str) -> int:
+    """The line of the key, where it is written on one of its own; else that of its table."""
+    return launch.key_lines.get(key, launch.line)
+
+
 def _macro(value: Number) -> str:
     """`value` as a macro's text; parenthesised when negative, so that ``x-NAME`` stays a subtraction."""
     return f"({value!r})" if value < 0 else repr(value)
@@ -103,51 +110,76 @@ class _Binder:
             number = self._evaluate(Expression.parse(value), self._names, line)
             self._names[name] = number
             bound.append((name, _macro(number)))
+        self._check_tune()
         return tuple(bound)
+
+    def _check_tune(self) -> None:
+        """A value worth trying may use what the constant itself may: the shape and the constants above it."""
+        known = self._names.keys() - self._plan.constants.keys()
+        order = list(self._plan.constants)
+        above = {name: known | set(order[:index]) for index, name in enumerate(order)}
+        for name, values in self._plan.tune.items():
+            for value in values:
+                expression = Expression.parse(value)
+                for unknown in sorted(expression.names - above[name]):
+                    message = (
+                        f"the value '{expression.shown}' of '{name}' in [tune] uses '{excerpt(unknown)}', "
+                        f"no dimension, scalar or constant above it; {nearest(unknown, above[name])}"
+                    )
+                    raise PlanError(message, line=self._plan.tune_lines.get(name))
 
     def _bind_scratch(self) -> tuple[ScratchBuffer, ...]:
         bound: list[ScratchBuffer] = []
         for item in self._plan.scratch:
+            lines = item.key_lines
             if item.name in self._names or item.name in self._buffers:
-                raise PlanError(f"scratch '{item.name}' has a name that is already taken", line=item.line)
-            elements = self._integer(item.size, self._names, item.line, f"size of '{item.name}'")
+                message = f"scratch '{item.name}' has a name that is already taken"
+                raise PlanError(message, line=lines.get("name"))
+            size_line = lines.get("size", item.line)
+            elements = self._integer(item.size, self._names, size_line, f"size of '{item.name}'")
             if elements < 1:
-                raise PlanError(f"scratch '{item.name}' has {elements} elements; give it one", line=item.line)
-            if item.init is not None and not is_float(item.dtype) and not isinstance(item.init, int):
+                message = f"scratch '{item.name}' has {elements} elements; give it one"
+                raise PlanError(message, line=size_line)
+            if item.init is not None and not holds(item.dtype, item.init):
                 message = f"scratch '{item.name}' of {item.dtype} cannot start as {item.init!r}"
-                raise PlanError(message, line=item.line)
+                if not is_float(item.dtype):
+                    message += "; write an integer that the dtype can hold"
+                raise PlanError(message, line=lines.get("init"))
             buffer = ScratchBuffer(item.name, item.dtype, elements, item.init)
             bound.append(buffer)
             self._buffers[item.name] = BufferArgument(item.name, item.dtype, True)
             if sum(one.nbytes for one in bound) > MAX_SCRATCH_BYTES:
-                raise PlanError(f"scratch up to '{item.name}' is over 16 GiB; use less", line=item.line)
+                raise PlanError(f"scratch up to '{item.name}' is over 16 GiB; use less", line=size_line)
         return tuple(bound)
 
     def _bind_launch(self, launch: Launch) -> list[BoundLaunch]:
-        if launch.when is not None and not self._evaluate(launch.when, self._names, launch.line):
+        when_line, repeat_line = _line(launch, "when"), _line(launch, "repeat")
+        if launch.when is not None and not self._evaluate(launch.when, self._names, when_line):
             return []
-        repeat = self._integer(launch.repeat, self._names, launch.line, "repeat")
+        repeat = self._integer(launch.repeat, self._names, repeat_line, "repeat")
         if not 0 <= repeat <= MAX_LAUNCHES:
-            raise PlanError(f"repeat is {repeat}; it may be 0 to {MAX_LAUNCHES}", line=launch.line)
+            raise PlanError(f"repeat is {repeat}; it may be 0 to {MAX_LAUNCHES}", line=repeat_line)
         return [self._bind_step(launch, {**self._names, "step": step}) for step in range(repeat)]
 
     def _bind_step(self, launch: Launch, names: Mapping[str, Number]) -> BoundLaunch:
-        line = launch.line
-        block = self._extents(launch.block, names, line, "block")
+        block = self._extents(launch.block, names, _line(launch, "block"), "block")
         threads = prod(block)
         if threads > MAX_BLOCK_THREADS:
             written = " x ".join(str(extent) for extent in block)
             message = f"a block of {threads} threads ({written}) is over the limit of {MAX_BLOCK_THREADS}"
-            raise PlanError(message, line=line)
-        grid = self._extents(launch.grid, names, line, "grid")
+            raise PlanError(message, line=_line(launch, "block"))
+        grid = self._extents(launch.grid, names, _line(launch, "grid"), "grid")
         for axis, extent, most, width in zip("xyz", grid, MAX_GRID, block, strict=True):
-            if extent > most or extent * width > MAX_GRID_THREADS:
-                raise PlanError(
-                    f"the grid has {extent} blocks along {axis}, over the limit of {most}", line=line
-                )
-        lds = self._integer(launch.lds, names, line, "lds")
+            message = f"the grid has {extent} blocks along {axis}"
+            if extent > most:
+                raise PlanError(f"{message}, over the limit of {most}", line=_line(launch, "grid"))
+            if extent * width > MAX_GRID_THREADS:
+                message += f", {extent * width} threads, over the limit of {MAX_GRID_THREADS} threads"
+                raise PlanError(message, line=_line(launch, "grid"))
+        lds = self._integer(launch.lds, names, _line(launch, "lds"), "lds")
         if not 0 <= lds <= MAX_LDS_BYTES:
-            raise PlanError(f"lds is {lds} bytes; a block may have 0 to {MAX_LDS_BYTES}", line=line)
+            message = f"lds is {lds} bytes; a block may have 0 to {MAX_LDS_BYTES}"
+            raise PlanError(message, line=_line(launch, "lds"))
         arguments, types = self._arguments(launch, names)
         index = self._entry(launch.kernel, types, threads)
         return BoundLaunch(index, grid, block, lds, arguments)
@@ -158,20 +190,21 @@ class _Binder:
         extents = [self._integer(item, names, line, what) for item in expressions]
         for expression, extent in zip(expressions, extents, strict=True):
             if extent < 1:
-                raise PlanError(f"{what} '{expression.text}' is {extent}; it must be at least 1", line=line)
+                raise PlanError(f"{what} '{expression.shown}' is {extent}; it must be at least 1", line=line)
         x, y, z = (*extents, 1, 1)[:3]
         return x, y, z
 
     def _arguments(
         self, launch: Launch, names: Mapping[str, Number]
     ) -> tuple[tuple[str | Number, ...], tuple[BufferArgument | ScalarArgument, ...]]:
+        line = _line(launch, "args")
         values: list[str | Number] = []
         types: list[BufferArgument | ScalarArgument] = []
         for expression in launch.args:
             for name in sorted(expression.names & self._buffers.keys()):
                 if expression.name() != name:
-                    message = f"'{expression.text}': pass buffer '{name}' whole, and an offset beside it"
-                    raise PlanError(message, line=launch.line)
+                    message = f"'{expression.shown}': pass buffer '{name}' whole, and an offset beside it"
+                    raise PlanError(message, line=line)
             whole = expression.name()
             if whole is not None and whole in self._buffers:
                 values.append(whole)
@@ -179,9 +212,9 @@ class _Binder:
                 continue
             known = {*names, *self._buffers}
             for unknown in sorted(expression.names - known):
-                message = f"unknown buffer or scalar '{unknown}' in args; {nearest(unknown, known)}"
-                raise PlanError(message, line=launch.line)
-            value = self._evaluate(expression, names, launch.line)
+                message = f"unknown buffer or scalar '{excerpt(unknown)}' in args; {nearest(unknown, known)}"
+                raise PlanError(message, line=line)
+            value = self._evaluate(expression, names, line)
             values.append(value)
             types.append(_scalar_argument(expression, value, self._scalars))
         return tuple(values), tuple(types)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import assert_never
+from functools import partial
+from typing import assert_never, final
 
 from kernel_scientist.sandbox.compilation import CodeObject, CompileFailure, CompileRequest
 from kernel_scientist.sandbox.resources import KernelResources
 
 from .binding import MAX_LDS_BYTES, BoundPlan, bind
+from .compile_queue import CompileQueue
 from .errors import PlanError
 from .evaluation import Verdict
 from .kernel import Kernel
@@ -18,7 +20,7 @@ from .policy import policy_violation
 from .problem import Problem
 from .targets.base import Device
 
-__all__ = ["Build", "BuildFailure", "Builds", "build"]
+__all__ = ["NOTHING", "Build", "BuildFailure", "Building", "Report", "bind_all", "start_builds"]
 
 Shape = Mapping[str, int]
 
@@ -45,93 +47,146 @@ class BuildFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Builds:
-    """A kernel's builds in the order of the shapes asked for, and what the gfx942 compiler reports."""
+class Report:
+    """What the gfx942 compiler makes of a kernel; `note` says who reports, or why nobody does."""
 
-    builds: tuple[Build, ...]
     resources: tuple[KernelResources, ...]
-    resources_note: str
-    log: str
-    cached: bool
+    note: str
+    log: str = ""
 
 
-def build(
-    kernel: Kernel, problem: Problem, shapes: Sequence[Shape], report_shapes: Sequence[Shape], device: Device
-) -> Builds | BuildFailure:
-    """Check the text, bind the plan to every shape, compile for the device and, beside it, for gfx942.
+NOTHING = Report((), "")
+_NOT_AWAITED = Report((), "the verdict did not wait for the gfx942 compiler")
 
-    The gfx942 report is of `report_shapes`; where they need several builds, of the first one.
+
+@final
+class Building:
+    """A kernel's builds, under way: for the device in the order of the shapes, and beside them for gfx942."""
+
+    def __init__(
+        self,
+        plans: Sequence[BoundPlan],
+        codes: Sequence[Future[CodeObject | CompileFailure]],
+        reports: Sequence[Future[CodeObject | CompileFailure | str]],
+    ) -> None:
+        self._plans = plans
+        self._codes = codes
+        self._reports = reports
+
+    def builds(self) -> tuple[Build, ...] | BuildFailure:
+        """Wait for the device's compiler, not for the other one."""
+        builds: list[Build] = []
+        for plan, future in zip(self._plans, self._codes, strict=True):
+            code = future.result()
+            failure = _failure(code) if isinstance(code, CompileFailure) else _over_lds_limit(plan, code)
+            if failure is not None:
+                self.cancel()
+                return failure
+            assert isinstance(code, CodeObject)
+            builds.append(Build(plan, code))
+        return tuple(builds)
+
+    def report(self) -> Report | BuildFailure:
+        """Wait for the gfx942 compiler: what does not compile there is no kernel; of the first build."""
+        reports = [future.result() for future in self._reports]
+        for report in reports:
+            if isinstance(report, CompileFailure):
+                return _failure(report)
+        return _report(reports[0]) if reports else Report((), "no shape to report on")
+
+    def report_so_far(self) -> Report:
+        """The report if it is there already; no more of it is compiled."""
+        self.cancel()
+        done = bool(self._reports) and all(one.done() and not one.cancelled() for one in self._reports)
+        report = self.report() if done else _NOT_AWAITED
+        return report if isinstance(report, Report) else _NOT_AWAITED
+
+    def cancel(self) -> None:
+        """Begin no further compile; those that run come to their end."""
+        for code in self._codes:
+            code.cancel()
+        for report in self._reports:
+            report.cancel()
+
+
+def bind_all(
+    kernel: Kernel, problem: Problem, shapes: Sequence[Shape], scratch_bytes: int | None
+) -> tuple[BoundPlan, ...] | BuildFailure:
+    """The plan for each shape, once the text is allowed; what is wrong is found without a compiler.
+
+    A run's scratch may take `scratch_bytes`: what the judge can hold of it.
     """
     violation = policy_violation(kernel.source)
     if violation is not None:
         return BuildFailure(Verdict.REJECTED, violation)
     try:
-        plans = [bind(kernel, problem, shape) for shape in shapes]
-        reported = [bind(kernel, problem, shape) for shape in report_shapes]
+        plans = tuple(bind(kernel, problem, shape) for shape in shapes)
+        if scratch_bytes is not None:
+            for plan, shape in zip(plans, shapes, strict=True):
+                _check_scratch(kernel, plan, shape, scratch_bytes)
     except PlanError as error:
         return BuildFailure(Verdict.INVALID_PLAN, str(error))
+    return plans
+
+
+def _check_scratch(kernel: Kernel, plan: BoundPlan, shape: Shape, most: int) -> None:
+    total = sum(buffer.nbytes for buffer in plan.scratch)
+    if total <= most:
+        return
+    largest = max(range(len(plan.scratch)), key=lambda index: plan.scratch[index].nbytes)
+    written = kernel.plan.scratch[largest]
+    where = ", ".join(f"{name} = {extent}" for name, extent in shape.items())
+    raise PlanError(
+        f"scratch takes {total} bytes a run for {where}, most of them '{written.name}'; this target holds "
+        f"{most}: use less",
+        line=written.key_lines.get("size", written.line),
+        path=kernel.path,
+    )
+
+
+def start_builds(
+    kernel: Kernel,
+    problem: Problem,
+    shapes: Sequence[Shape],
+    report_shapes: Sequence[Shape],
+    device: Device,
+    queue: CompileQueue,
+    *,
+    urgent: bool = True,
+    scratch_bytes: int | None = None,
+) -> Building | BuildFailure:
+    """Check the text, bind the plan to every shape, and have the rest done in the background.
+
+    The device's builds come first: a wrong kernel is found out while the gfx942 compiler still works.
+    """
+    plans = bind_all(kernel, problem, shapes, scratch_bytes)
+    reported = bind_all(kernel, problem, report_shapes, None)
+    if isinstance(plans, BuildFailure):
+        return plans
+    if isinstance(reported, BuildFailure):
+        return reported
     requests = [_request(kernel, plan) for plan in plans]
-    with ThreadPoolExecutor(max_workers=2, thread_name_prefix="compile") as pool:
-        # The slowest first: everything for gfx942 goes through one compile.
-        report = [
-            pool.submit(device.report, item) for item in dict.fromkeys(_request(kernel, p) for p in reported)
-        ]
-        codes = {request: pool.submit(device.compile, request) for request in dict.fromkeys(requests)}
-        return _gather(plans, requests, codes, report)
+    codes = {
+        item: queue.submit(("build", item), partial(device.compile, item), urgent=urgent)
+        for item in dict.fromkeys(requests)
+    }
+    reports = [
+        queue.submit(("report", item), partial(device.report, item))
+        for item in dict.fromkeys(_request(kernel, plan) for plan in reported)
+    ]
+    return Building(plans, [codes[request] for request in requests], reports)
 
 
 def _request(kernel: Kernel, plan: BoundPlan) -> CompileRequest:
     return CompileRequest(kernel.source, plan.entries, plan.constants)
 
 
-def _gather(
-    plans: Sequence[BoundPlan],
-    requests: Sequence[CompileRequest],
-    codes: Mapping[CompileRequest, Future[CodeObject | CompileFailure]],
-    reports: Sequence[Future[CodeObject | CompileFailure | str]],
-) -> Builds | BuildFailure:
-    builds: list[Build] = []
-    for plan, request in zip(plans, requests, strict=True):
-        code = codes[request].result()
-        if isinstance(code, CompileFailure):
-            _cancel([*codes.values(), *reports])
-            return _failure(code)
-        over = _lds_over_limit(plan, code)
-        if over is not None:
-            _cancel([*codes.values(), *reports])
-            return BuildFailure(Verdict.LAUNCH_ERROR, over, code.log)
-        builds.append(Build(plan, code))
-    first: CodeObject | str = "no shape to report on"
-    for index, future in enumerate(reports):
-        report = future.result()
-        if isinstance(report, CompileFailure):
-            _cancel(reports)
-            return _failure(report)
-        if index == 0:
-            first = report
-    resources, note, log = _resources(first)
-    logs = [builds[0].code.log if builds else "", log]
-    return Builds(
-        tuple(builds),
-        resources,
-        note,
-        "\n".join(text for text in logs if text),
-        all(b.code.cached for b in builds),
-    )
-
-
-def _cancel(
-    futures: Sequence[Future[CodeObject | CompileFailure] | Future[CodeObject | CompileFailure | str]],
-) -> None:
-    for future in futures:
-        future.cancel()
-
-
-def _resources(report: CodeObject | str) -> tuple[tuple[KernelResources, ...], str, str]:
+def _report(report: CodeObject | CompileFailure | str) -> Report:
     if isinstance(report, str):
-        return (), report, ""
+        return Report((), report)
+    assert isinstance(report, CodeObject)
     resources = tuple(kernel.resources for kernel in report.kernels if kernel.resources is not None)
-    return resources, f"compiled for {report.arch} by {report.compiler}", report.log
+    return Report(resources, f"compiled for {report.arch} by {report.compiler}", report.log)
 
 
 def _failure(failure: CompileFailure) -> BuildFailure:
@@ -146,15 +201,16 @@ def _failure(failure: CompileFailure) -> BuildFailure:
             assert_never(failure.stage)
 
 
-def _lds_over_limit(plan: BoundPlan, code: CodeObject) -> str | None:
+def _over_lds_limit(plan: BoundPlan, code: CodeObject) -> BuildFailure | None:
     """Static and dynamic LDS together are limited, which neither the plan nor the compiler sees alone."""
     for launch in plan.launches:
         kernel = code.kernels[launch.kernel]
         total = kernel.static_lds_bytes + launch.lds_bytes
         if total > MAX_LDS_BYTES:
-            return (
+            message = (
                 f"kernel '{kernel.entry.kernel}' needs {total} bytes of LDS a block ("
                 f"{kernel.static_lds_bytes} in __shared__ variables, {launch.lds_bytes} by the plan's lds), "
                 f"over the limit of {MAX_LDS_BYTES}"
             )
+            return BuildFailure(Verdict.LAUNCH_ERROR, message, code.log)
     return None

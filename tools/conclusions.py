@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 
 from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.load import LoadSample, Strain
 
 from .batches import Fault, shape_text
 from .evaluation import Comparison, Evaluation, Interval, ShapeTiming, Verdict
 from .kernel import Kernel
 from .text import clean
+from .timing import Measurement
 
-__all__ = ["baseline_broke", "claim", "implausible", "no_comparison", "noise", "slowness"]
+__all__ = ["baseline_broke", "busy", "claim", "implausible", "method", "no_comparison", "noise", "slowness"]
 
 
 def baseline_broke(baseline: Kernel, message: str) -> UsageError:
@@ -44,12 +46,45 @@ def slowness(timing: ShapeTiming, factor: float) -> list[str]:
     ]
 
 
-def noise(timings: Sequence[ShapeTiming], limit: float) -> list[str]:
-    """A note when times of the same work differ by more than a quiet machine's do."""
-    spread = max((timing.high_us - timing.low_us) / timing.time_us for timing in timings)
-    if spread <= limit:
+def method(measured: Sequence[Measurement]) -> str:
+    """How times and ratios came about, in one sentence."""
+    on_core = all(one.waited is not None for one in measured)
+    clock = "time that the worker had its core" if on_core else "wall time"
+    pairs = ""
+    if len(measured[0].batches) > 1:
+        pairs = (
+            " in pairs of random order, their number fixed before the first; ratios are Hodges-Lehmann "
+            "estimates with signed-rank intervals, widened for what pairs do not average out"
+        )
+    return f"{clock}, fresh workers{pairs}; cold caches: every run has inputs and outputs of its own"
+
+
+def noise(measured: Sequence[Measurement], limit: float) -> list[str]:
+    """What batches of the same kernel differ by (A/A), and whether their times were steady."""
+    worst = max(one.noise for one in measured)
+    loud = ", which is noisy: small differences cannot be told" if worst > limit else ""
+    notes = [f"noise of the machine: a pair of batches of the same kernel differs by {worst:.1%} (A/A){loud}"]
+    unsettled = sum(not one.warm.settled for one in measured)
+    if unsettled:
+        notes.append(
+            f"times were not steady when the warm-up ended, on {unsettled} of {len(measured)} shapes"
+        )
+    return notes
+
+
+def busy(before: LoadSample | None, strain: Strain | None, waited: float | None, limit: float) -> list[str]:
+    """A note on what else had the cores while kernels were timed; `limit` is in cores or shares of one."""
+    parts: list[str] = []
+    if strain is not None and strain.others > limit:
+        parts.append(f"other programs used {strain.others:.1f} of {strain.cores} cores")
+    if strain is not None and strain.stolen > limit:
+        parts.append(f"its host took {strain.stolen:.1f} of {strain.cores} cores away")
+    if waited is not None and waited > limit:
+        parts.append(f"workers waited for their core {waited:.0%} of the time")
+    if not parts:
         return []
-    return [f"the machine was noisy or busy: half of one shape's batches span {spread:.0%} of its time"]
+    load = f" (load average {before.waiting:.1f} before)" if before is not None else ""
+    return [f"the machine was busy while kernels were timed: {', '.join(parts)}{load}"]
 
 
 def no_comparison(a: Evaluation, b: Evaluation, level: float, which: str) -> Comparison:

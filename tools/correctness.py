@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -46,10 +47,11 @@ def check_correctness(
     patience: Patience,
     memory_bytes: int,
 ) -> Correctness:
-    """Run every shape on inputs of every distribution, then again with the fibers in reverse order.
+    """Run every shape on inputs of every distribution, then again with blocks and threads in reverse order.
 
-    The second pass exposes a missing barrier: results that depend on the order the threads of a block
-    run in. It stops at the first fault.
+    The second pass exposes a race: results that depend on the order in which blocks, or the threads of a
+    block, happen to run. A kernel that does not end in that order is not refused for it, since blocks may
+    wait for earlier ones. It stops at the first fault.
     """
     checks: list[Check] = []
     slowest = 0.0
@@ -84,6 +86,7 @@ def _check_shape(
         for run in range(runs):
             workload.fill(run, rng, str(drawn[run]))
         slowest = 0.0
+        orders = "blocks and threads in both orders"
         for reverse in (False, True):
             answer = run_checked(
                 device,
@@ -91,16 +94,24 @@ def _check_shape(
                 build,
                 0,
                 count=runs,
-                timeout_s=patience.batch_s(runs),
+                timeout_s=min(patience.batch_s(runs), _reverse_s(slowest * runs) if reverse else math.inf),
                 rng=rng,
                 checked_runs=_EVERY,
                 reverse=reverse,
             )
-            if isinstance(answer, Fault):
+            if isinstance(answer, float):
+                slowest = max(slowest, answer)
+            elif reverse and answer.verdict is Verdict.TIMEOUT:
+                orders = "in the usual order only: in reverse its blocks wait for one another"
+            else:
                 return answer
-            slowest = max(slowest, answer)
         changed = workload.changed_inputs()
         if changed is not None:
             text = f"on shape {shape_text(shape)}: the inputs of run {changed} were changed"
             return Fault(Verdict.WRONG_RESULT, text)
-    return slowest, f"{runs} distributions, threads in both orders"
+    return slowest, f"{runs} distributions, {orders}"
+
+
+def _reverse_s(forward_s: float) -> float:
+    """How long the reverse order may take: threads that were a plain loop switch at every turn there."""
+    return max(1.0, 200.0 * forward_s)

@@ -6,7 +6,7 @@ from kernel_scientist.sandbox.resources import KernelResources
 
 from .batches import shape_text
 from .evaluation import Evaluation, Interval, ShapeTiming
-from .text import clean
+from .text import clean, quoted
 
 __all__ = ["describe", "resources_line"]
 
@@ -21,10 +21,13 @@ def describe(evaluation: Evaluation) -> str:
         f"{evaluation.device}, sandbox {evaluation.sandbox})"
     ]
     if evaluation.message:
-        lines.append(f"evidence: {evaluation.message}")
+        # Marked line by line: the compiler quotes the candidate, which may write lines like those here.
+        lines.append(f"evidence: {quoted(evaluation.message)}")
     if evaluation.speedup is not None:
         lines.append(f"speed-up over the baseline, geometric mean: {interval_text(evaluation.speedup)}")
     lines += [_timing_line(timing) for timing in evaluation.timings]
+    if evaluation.method:
+        lines.append(f"timed: {evaluation.method}")
     lines += [f"gfx942 {resources_line(item)}" for item in evaluation.resources]
     if not evaluation.resources and evaluation.resources_note:
         lines.append(f"gfx942: {evaluation.resources_note}")

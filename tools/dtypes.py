@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from .errors import nearest
 
-__all__ = ["DTYPES", "ElementType", "element_type", "epsilon", "is_float", "itemsize", "numpy_dtype"]
+__all__ = ["DTYPES", "ElementType", "element_type", "epsilon", "holds", "is_float", "itemsize", "numpy_dtype"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,23 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         extended: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
         return extended
     return np.dtype(name)
+
+
+def holds(name: str, value: int | float) -> bool:
+    """Whether an element of that type can be `value`, rounded where it has to be.
+
+    Integer types hold integers of their range; float types hold what does not overflow, and infinities and
+    NaN where they have them.
+    """
+    if not is_float(name):
+        bounds = np.iinfo(numpy_dtype(name))
+        return isinstance(value, int) and int(bounds.min) <= value <= int(bounds.max)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            stored = float(np.array(float(value)).astype(numpy_dtype(name)))
+    except OverflowError:
+        return False
+    return math.isfinite(stored) if math.isfinite(value) else repr(stored) == repr(float(value))
 
 
 def itemsize(name: str) -> int:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from kernel_scientist.sandbox.errors import KernelScientistError, UsageError
 
+from .text import clean
+
 __all__ = ["ExpressionError", "PlanError", "ProblemError", "nearest"]
 
 
@@ -36,6 +38,7 @@ class PlanError(KernelScientistError):
     exit_code = 2
 
     def __init__(self, message: str, *, line: int | None = None, path: Path | None = None) -> None:
+        message = clean(message)  # it quotes the plan
         super().__init__(_located(message, path, line, "plan"))
         self.message = message
         self.line = line

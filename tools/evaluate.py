@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Protocol, final
 
@@ -35,6 +36,12 @@ class EvaluateKernel:
         self._lock = threading.Lock()
         self._by_id: dict[str, Evaluation] = {}
         self._by_key: dict[str, Evaluation] = {}
+
+    def prepare(self, candidate_id: str) -> None:
+        """Have the candidate compiled in the background; returns at once."""
+        # A text that is no kernel is said when it is evaluated.
+        with contextlib.suppress(PlanError):
+            self._judge.prepare(self._store.kernel(candidate_id))
 
     def __call__(self, candidate_id: str) -> Evaluation:
         with self._lock:

@@ -66,7 +66,8 @@ class ShapeTiming:
     `time_us` is the median over batches, `low_us`/`high_us` the quartiles. `speedup` is baseline time
     over this kernel's time from paired batches. `bound_us` is the speed-of-light time (the larger of
     flops over peak and bytes over bandwidth) where peak and bandwidth are known, and `bound_by` names
-    which of the two it is.
+    which of the two it is. `noise` is what a pair of batches of one and the same kernel
+    differs by here, as the standard deviation of the logarithm of their ratio (0.01 is about 1 %).
     """
 
     shape: Mapping[str, int]
@@ -79,6 +80,7 @@ class ShapeTiming:
     speedup: Interval | None = None
     bound_us: float | None = None
     bound_by: str | None = None
+    noise: float | None = None
 
     def to_dict(self) -> Json:
         speedup = self.speedup.to_dict() if self.speedup is not None else None
@@ -96,7 +98,8 @@ class Evaluation:
 
     `tier` is ``screen`` or ``confirm``. `speedup` is the geometric mean over shapes against the
     baseline. `message` is empty for an accepted kernel, else the evidence in a few lines.
-    `seconds` splits the time from source to verdict by stage.
+    `seconds` splits the time from source to verdict by stage. `method` says how was timed: clock,
+    estimator, pairs, caches.
     """
 
     verdict: Verdict
@@ -115,6 +118,7 @@ class Evaluation:
     compile_log: str = ""
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    method: str = ""
 
     def to_dict(self) -> Json:
         """A value `json.dumps` can write and `from_dict` turns back into an equal evaluation."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .errors import ExpressionError, nearest
+from .text import excerpt
 
 __all__ = ["FUNCTIONS", "Expression", "Number"]
 
@@ -80,35 +81,44 @@ class Expression:
     names: frozenset[str] = field(compare=False)
     tree: ast.expr = field(compare=False, repr=False)
 
+    @property
+    def shown(self) -> str:
+        """The text as a message quotes it: short, on one line."""
+        return excerpt(self.text)
+
     @classmethod
     def parse(cls, text: str | int | float) -> Expression:
         """Parse and check `text`; ExpressionError says what is not arithmetic in it."""
         source = text if isinstance(text, str) else repr(text)
         if len(source) > MAX_LENGTH:
             raise ExpressionError(f"an expression may have {MAX_LENGTH} characters, not {len(source)}")
+        shown = excerpt(source)
         if not source.isascii():
-            raise ExpressionError(f"'{source}' has characters that are not ASCII")
+            raise ExpressionError(f"'{shown}' has characters that are not ASCII")
+        # Python would take what follows a "#" for a comment, and lines within parentheses for one.
+        if "#" in source or not source.replace("\t", " ").isprintable():
+            raise ExpressionError(f"'{shown}' must be arithmetic on one line, without '#' and controls")
         for found in _NUMBER_LIKE.finditer(source):
             if not _NUMBER.fullmatch(found[0]):
-                raise ExpressionError(f"'{source}': '{found[0]}' is not a decimal number")
+                raise ExpressionError(f"'{shown}': '{excerpt(found[0])}' is not a decimal number")
         try:
             tree = ast.parse(source.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise ExpressionError(f"'{source}' cannot be parsed as arithmetic") from None
+            raise ExpressionError(f"'{shown}' cannot be parsed as arithmetic") from None
         names: set[str] = set()
-        _check(tree, source, names)
+        _check(tree, shown, names)
         return cls(source, frozenset(names), tree)
 
     def evaluate(self, values: Mapping[str, Number]) -> Number:
         """The value for these names; ExpressionError for an unknown name or no finite value."""
-        return _evaluate(self.tree, self.text, values)
+        return _evaluate(self.tree, self.shown, values)
 
     def evaluate_integer(self, values: Mapping[str, Number]) -> int:
         """As `evaluate`, and an ExpressionError when the value is not an integer."""
         value = self.evaluate(values)
         if isinstance(value, int):
             return value
-        raise ExpressionError(f"'{self.text}' is {value!r}, not an integer; use // or cdiv")
+        raise ExpressionError(f"'{self.shown}' is {value!r}, not an integer; use // or cdiv")
 
     def name(self) -> str | None:
         """The name, when the expression is nothing but a name."""
@@ -123,7 +133,7 @@ def _check(tree: ast.expr, text: str, names: set[str]) -> None:
         node, depth = pending.pop()
         count += 1
         if count > MAX_NODES or depth > MAX_DEPTH:
-            raise ExpressionError(f"'{text[:60]}...' is too long or too deeply nested")
+            raise ExpressionError(f"'{text}' is too long or too deeply nested")
         if isinstance(node, ast.Name):
             names.add(node.id)
         pending.extend((child, depth + 1) for child in _operands(node, text))
@@ -177,7 +187,8 @@ def _evaluate(node: ast.expr, text: str, values: Mapping[str, Number]) -> Number
             return _bounded(value, text)
         case ast.Name(id=name):
             if name not in values:
-                raise ExpressionError(f"'{text}' uses the unknown name '{name}'; {nearest(name, values)}")
+                unknown = f"'{text}' uses the unknown name '{excerpt(name)}'"
+                raise ExpressionError(f"{unknown}; {nearest(name, values)}")
             return values[name]
         case ast.BinOp():
             operation = _BINARY[type(node.op)]

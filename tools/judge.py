@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import final
 
 import numpy as np
 
 from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.unit import KERNEL_FILE
 
 from .errors import PlanError
 from .evaluation import Comparison, Evaluation, Verdict
@@ -19,7 +22,12 @@ from .settings import JudgeSettings, Tier
 from .targets.base import Target
 from .text import clean
 
-__all__ = ["Judge", "require_accepted"]
+__all__ = ["Judge", "in_users_file", "require_accepted"]
+
+# Where the evidence begins with a place: in the judge's words, or in the compiler's.
+_PLACE = re.compile(
+    rf"line (?P<line>\d+): |{re.escape(KERNEL_FILE)}:(?P<compiled>\d+)(?::\d+)?: (?:fatal )?error: "
+)
 
 
 @final
@@ -52,11 +60,18 @@ class Judge:
         with self._lock:
             if kernel.key == self.baseline.key:
                 return self._evaluate_baseline(tier)
+            refused = self._assessor.refuse(kernel, self.baseline, tier)
+            if refused is not None:
+                return refused
             if not self._baselines:
                 self._evaluate_baseline("screen")
             for evaluation in self._baselines.values():
                 require_accepted(evaluation, self.baseline.path)
             return self._assessor.evaluate(kernel, self.baseline, tier)
+
+    def prepare(self, kernel: Kernel) -> None:
+        """Begin to compile `kernel` in the background; its evaluation will find the builds. Never waits."""
+        self._assessor.prepare(kernel)
 
     def compare(self, a: Kernel, b: Kernel) -> Comparison:
         """B against A in fresh pairs of the confirm tier, whatever was measured of them before.
@@ -105,4 +120,26 @@ def require_accepted(evaluation: Evaluation, path: Path | None) -> None:
     evidence = " ".join(
         clean(evaluation.message, 600).removeprefix(f"{path}, ").removeprefix(f"{path}: ").split()
     )
+    place = _PLACE.match(evidence)
+    if place is not None:
+        name += f", line {place['line'] or place['compiled']}"
+        evidence = evidence[place.end() :]
+    evidence = _in_file(evidence, path).rstrip(".;")
     raise UsageError(f"{name}: {what}: {evidence}; mend the kernel and try again")
+
+
+def in_users_file(evaluation: Evaluation, path: Path) -> Evaluation:
+    """The evaluation of a user's own kernel, its texts naming that file and not the judge's copy of it."""
+    message = evaluation.message
+    if re.match(r"line \d+: ", message):
+        message = f"{path}, {message}"
+    return replace(
+        evaluation,
+        message=_in_file(message, path),
+        checks=tuple(replace(one, detail=_in_file(one.detail, path)) for one in evaluation.checks),
+        compile_log=_in_file(evaluation.compile_log, path),
+    )
+
+
+def _in_file(text: str, path: Path | None) -> str:
+    return re.sub(rf"(?<![\w./-]){re.escape(KERNEL_FILE)}(?=:\d)", lambda _: str(path or KERNEL_FILE), text)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.files import read_regular
 
 from .errors import PlanError, nearest
 from .plan import ConstantValue, Launch, Plan, Scratch, parse_plan, toml_literal
@@ -39,6 +40,7 @@ class Kernel:
     def parse(cls, text: str, *, path: Path | None = None) -> Kernel:
         """Parse a kernel file's text; PlanError with the line in that file."""
         try:
+            _check_text(text)
             start, end, line = _plan_span(text)
             plan = parse_plan(text[start:end], line)
         except PlanError as error:
@@ -51,13 +53,11 @@ class Kernel:
         """Read a kernel file; UsageError when it cannot be read, PlanError when its plan is wrong."""
         file = Path(path)
         try:
-            data = file.read_bytes()
+            data = read_regular(file, MAX_BYTES)
         except FileNotFoundError:
             raise UsageError(f"{file}: there is no such kernel file; check the path") from None
         except OSError as error:
-            raise UsageError(f"{file}: cannot be read ({error.strerror}); give a readable file") from None
-        if len(data) > MAX_BYTES:
-            raise UsageError(f"{file}: has {len(data)} bytes; a kernel file may have {MAX_BYTES}")
+            raise UsageError(f"{file}: cannot be read ({error.strerror}); give a kernel file") from None
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
@@ -90,6 +90,17 @@ class Kernel:
                 "the constants cannot be changed in place; write each on a line of its own", line=line
             )
         return changed
+
+
+def _check_text(text: str) -> None:
+    if len(text) > MAX_BYTES:
+        raise PlanError(f"the kernel has {len(text)} characters; it may have {MAX_BYTES}", line=1)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            line = text.count("\n", 0, error.start) + 1
+            raise PlanError("the text cannot be written as UTF-8", line=line) from None
 
 
 def _plan_span(text: str) -> tuple[int, int, int]:

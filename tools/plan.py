@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr, ValidationError
@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr, V
 from .dtypes import element_type
 from .errors import ExpressionError, PlanError, nearest
 from .expressions import FUNCTIONS, Expression, Number
+from .text import excerpt
 from .toml_text import TomlError, line_of, parse_toml
 from .validation import ConstantField, ExpressionValue, NumberValue, first_fault
 
@@ -42,18 +43,22 @@ _RESERVED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A device buffer that lives for one run of the plan; `size` is in elements, `line` in the file."""
+    """A device buffer that lives for one run of the plan; `size` is in elements, lines are in the file."""
 
     name: str
     dtype: str
     size: Expression
     init: Number | None
     line: int
+    key_lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One ``[[launch]]`` as written. `grid` and `block` have one to three expressions."""
+    """One ``[[launch]]`` as written. `grid` and `block` have one to three expressions.
+
+    `line` is that of the table in the kernel file, `key_lines` those of its keys.
+    """
 
     kernel: str
     grid: tuple[Expression, ...]
@@ -63,6 +68,7 @@ class Launch:
     when: Expression | None
     repeat: Expression
     line: int
+    key_lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ class Plan:
     """A parsed plan. A string constant is an expression over the shape and the constants above it.
 
     `tune` maps a constant to the values worth trying, `where` are the expressions over constants that
-    must hold among them. `constant_lines` are lines in the kernel file.
+    must hold among them. `constant_lines` and `tune_lines` are lines in the kernel file.
     """
 
     constants: Mapping[str, ConstantValue]
@@ -79,6 +85,7 @@ class Plan:
     scratch: tuple[Scratch, ...]
     launches: tuple[Launch, ...]
     constant_lines: Mapping[str, int]
+    tune_lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def is_allowed(self, constants: Mapping[str, ConstantValue]) -> bool:
         """Whether the plan with these constants changed satisfies every `where`.
@@ -88,7 +95,12 @@ class Plan:
         return self.broken_rule(constants) is None
 
     def broken_rule(self, constants: Mapping[str, ConstantValue]) -> str | None:
-        """The first `where` that these constants break."""
+        """The first `where` that these constants break, which one without a value counts as."""
+        fault = self.rule_fault(constants)
+        return fault[0] if fault is not None else None
+
+    def rule_fault(self, constants: Mapping[str, ConstantValue]) -> tuple[str, str] | None:
+        """The rule that `broken_rule` gives, and why it does not hold where it has no value."""
         values: dict[str, Number] = {}
         for name, value in {**self.constants, **constants}.items():
             try:
@@ -100,9 +112,9 @@ class Plan:
             if rule.names <= values.keys():
                 try:
                     if not rule.evaluate(values):
-                        return text
-                except ExpressionError:
-                    return text
+                        return text, ""
+                except ExpressionError as error:
+                    return text, str(error)
         return None
 
 
@@ -185,18 +197,24 @@ class _PlanReader:
             scratch=tuple(self._scratch(index, item) for index, item in enumerate(table.scratch)),
             launches=tuple(self._launch(index, item) for index, item in enumerate(table.launch)),
             constant_lines={name: self._line("constants", name) for name in constants},
+            tune_lines={name: self._line("tune", name) for name in table.tune},
         )
         names = [item.name for item in plan.scratch]
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise self._error(f"two scratch buffers are called '{name}'", "scratch", index, "name")
-        broken = plan.broken_rule({})
+        broken = plan.rule_fault({})
         if broken is not None:
-            raise self._error(f"the constants break the plan's own rule '{broken}'", "tune", "where")
+            rule, why = broken
+            text = f"the constants break the plan's own rule '{excerpt(rule)}'"
+            raise self._error(f"{text}: {why}" if why else text, "tune", "where")
         return plan
 
     def _line(self, *path: str | int) -> int:
         return self._first_line + (line_of(self._text, path) or 1) - 1
+
+    def _key_lines(self, table: _Table, *path: str | int) -> dict[str, int]:
+        return {key: self._line(*path, key) for key in sorted(table.model_fields_set)}
 
     def _error(self, message: str, *path: str | int) -> PlanError:
         return PlanError(message, line=self._line(*path))
@@ -210,7 +228,7 @@ class _PlanReader:
     def _check_constant(self, name: str, constants: Mapping[str, ConstantValue]) -> None:
         path = ("constants", name)
         if not _IDENTIFIER.fullmatch(name) or name in _RESERVED or name.lower().startswith("ks_"):
-            raise self._error(f"'{name}' cannot be the name of a constant", *path)
+            raise self._error(f"'{excerpt(name)}' cannot be the name of a constant", *path)
         used = self._expression(constants[name], *path).names
         above = list(constants)[: list(constants).index(name)]
         for other in sorted(used & constants.keys()):
@@ -222,40 +240,40 @@ class _PlanReader:
     ) -> tuple[ConstantValue, ...]:
         if name not in constants:
             raise self._error(
-                f"[tune] names '{name}', not a constant; {nearest(name, constants)}", "tune", name
+                f"[tune] names '{excerpt(name)}', not a constant; {nearest(name, constants)}", "tune", name
             )
         if not values:
             raise self._error(f"[tune] lists no value for '{name}'", "tune", name)
         return tuple(dict.fromkeys(values))
 
     def _rules(self, where: Any, constants: Mapping[str, ConstantValue]) -> tuple[str, ...]:
-        rules: list[Any] = [*where] if isinstance(where, list) else [where]
+        rules: list[Any] = [*where] if isinstance(where, list) else [None]
         for rule in rules:
             if not isinstance(rule, str):
-                raise self._error("'where' is a list of expressions in quotes", "tune", "where")
+                message = '\'where\' is a list of expressions in quotes; write where = ["...", "..."]'
+                raise self._error(message, "tune", "where")
             unknown = sorted(self._expression(rule, "tune", "where").names - constants.keys())
             if unknown:
-                message = (
-                    f"'where' may only use constants, not '{unknown[0]}'; {nearest(unknown[0], constants)}"
-                )
-                raise self._error(message, "tune", "where")
+                message = f"'where' may only use constants, not '{excerpt(unknown[0])}'"
+                raise self._error(f"{message}; {nearest(unknown[0], constants)}", "tune", "where")
         return tuple(rules)
 
     def _scratch(self, index: int, table: _ScratchTable) -> Scratch:
         path = ("scratch", index)
         if not _IDENTIFIER.fullmatch(table.name):
-            raise self._error(f"'{table.name}' cannot be the name of a buffer", *path, "name")
+            raise self._error(f"'{excerpt(table.name)}' cannot be the name of a buffer", *path, "name")
         try:
             element_type(table.dtype)
         except ValueError as error:
             raise self._error(str(error), *path, "dtype") from None
-        return Scratch(table.name, table.dtype, table.size, table.init, self._line(*path))
+        lines = self._key_lines(table, *path)
+        return Scratch(table.name, table.dtype, table.size, table.init, self._line(*path), lines)
 
     def _launch(self, index: int, table: _LaunchTable) -> Launch:
         path = ("launch", index)
-        kernel = table.kernel.strip()
+        kernel = " ".join(table.kernel.split())
         if len(kernel) > 400 or not _KERNEL.fullmatch(kernel) or "//" in kernel or "/*" in kernel:
-            message = f"'{kernel[:80]}' is not the name of a kernel, such as scale or scale<TILE>"
+            message = f"'{excerpt(kernel)}' is not the name of a kernel, such as scale or scale<TILE>"
             raise self._error(message, *path, "kernel")
         return Launch(
             kernel=kernel,
@@ -266,4 +284,5 @@ class _PlanReader:
             when=table.when,
             repeat=table.repeat,
             line=self._line(*path),
+            key_lines=self._key_lines(table, *path),
         )

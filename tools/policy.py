@@ -1,6 +1,7 @@
 """What a kernel's text may not contain, whatever it computes.
 
-Covered: files of the host that the text would pull in (``#include``, ``#embed``, ``.incbin``).
+Covered: files of the host that the text would pull in (``#include``, ``#embed``, ``.incbin``), and what
+would make the compiler name a wrong file and line (``#line``).
 Not covered, because a rule over text cannot be sound there: what the code does. That is left to the
 cage it is compiled and run in and to the judge, which reads outputs and clock itself. Words are never
 banned: comments and names are free, and inline assembly that is not AMD's fails to compile for gfx942.
@@ -16,23 +17,24 @@ __all__ = ["policy_violation"]
 _FREESTANDING = frozenset({"cfloat", "climits", "cstddef", "cstdint", "type_traits"}) | frozenset(
     {"float.h", "limits.h", "stdbool.h", "stddef.h", "stdint.h"}
 )
-# In this order: raw strings and literals must win over the comment signs they may hold.
+# In this order: raw strings and literals must win over the comment signs they may hold. A token that is never
+# closed reaches as far as the compiler's would, so that no text makes this look at anything twice.
 _TOKENS = re.compile(
-    r'(?P<raw>R"(?P<tag>[^()\\\s]{0,16})\(.*?\)(?P=tag)")'
-    r'|(?P<string>"(?:\\.|[^"\\\n])*")'
-    r"|(?P<char>(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])*')"
+    r'(?P<raw>(?<![0-9A-Za-z_])(?:u8|[uUL])?R"(?P<tag>[^()\\\s]{0,16})\(.*?(?:\)(?P=tag)"|\Z))'
+    r'|(?P<string>"(?:\\.|[^"\\\n])*(?:"|(?=\n)|\Z))'
+    r"|(?P<char>(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])*(?:'|(?=\n)|\Z))"
     r"|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))",
     re.DOTALL,
 )
 _DIRECTIVE = re.compile(
-    r"^[^\S\n]*(?:#|%:)[^\S\n]*(?P<name>include_next|include|import|embed)\b(?P<rest>[^\n]*)", re.M
+    r"^[^\S\n]*(?:#|%:)[^\S\n]*(?P<name>include_next|include|import|embed|line|\d+)\b(?P<rest>[^\n]*)", re.M
 )
 _ALLOWED = re.compile(r"<(?:(?:hip|ks)/[A-Za-z0-9_/]+\.h(?:pp)?|(?P<bare>[a-z_]+(?:\.h)?))>\s*$")
 _INCBIN = re.compile(r"\.\s*incbin\b", re.IGNORECASE)
 
 
 def policy_violation(source: str) -> str | None:
-    """One sentence with the line when the text reads files of the host, else None."""
+    """One sentence with the line when the text reads files of the host or forges places, else None."""
     joined, lines = _splice(source)
     bare = _TOKENS.sub(_blank, joined)
     for found in _DIRECTIVE.finditer(bare):
@@ -40,6 +42,8 @@ def policy_violation(source: str) -> str | None:
         if allowed is None or (allowed["bare"] and allowed["bare"] not in _FREESTANDING):
             line = _line(bare, found.start(), lines)
             what = f"#{found['name']} {found['rest'].strip()[:60]}"
+            if found["name"] == "line" or found["name"].isdigit():
+                return f"line {line}: '{what}' is not allowed; it would misplace the compiler's messages"
             return f"line {line}: '{what}' is not allowed; a kernel may include <hip/...> headers only"
     for token in _TOKENS.finditer(joined):
         if token["comment"] is None and (incbin := _INCBIN.search(token.group())):

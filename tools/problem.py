@@ -13,16 +13,24 @@ import numpy as np
 
 from kernel_scientist.sandbox.errors import UsageError
 
-from .dtypes import is_float, itemsize, numpy_dtype
-from .errors import ExpressionError, ProblemError, nearest
+from .dtypes import holds, is_float, itemsize, numpy_dtype
+from .errors import ProblemError, nearest
 from .expressions import Expression, Number
+from .formula import Formula
 from .problem_file import BufferTable, ProblemFile, RangeTable, read_problem_file, shape_fault
 from .reference import Array, Reference
+from .toml_text import line_of
 
 __all__ = ["Buffer", "Problem", "Range", "Scalar", "Shapes", "Tolerance", "list_problems"]
 
+# More than any device has.
+_MOST_BUFFER_BYTES = 2**38
+# All of a problem's files are read for its key.
+_MOST_FILE_BYTES = 2**30
 # The share, as a power of all elements, that one dimension may have: 4096 of 65536.
 _WIDEST = 0.75
+# How far, in the logarithm of each extent, a neighbour of a shape may be from it.
+_BESIDE = 0.25
 
 BUNDLED = Path(__file__).parent / "problems"
 
@@ -33,13 +41,17 @@ class Buffer:
 
     name: str
     dtype: str
-    shape: tuple[Expression, ...]
+    shape: tuple[Formula, ...]
     role: Literal["input", "output"]
     order: Literal["C", "F"] = "C"
 
     def extent(self, shape: Mapping[str, int]) -> tuple[int, ...]:
         """The logical extents for one shape of the problem."""
-        return tuple(item.evaluate_integer(shape) for item in self.shape)
+        extents = tuple(item.evaluate_integer(shape) for item in self.shape)
+        for formula, extent in zip(self.shape, extents, strict=True):
+            if extent < 0:
+                raise formula.fault(f"'{formula.shown}' is {extent}", shape)
+        return extents
 
     def elements(self, shape: Mapping[str, int]) -> int:
         return math.prod(self.extent(shape))
@@ -65,7 +77,16 @@ class Scalar:
 
     name: str
     dtype: str
-    value: Expression
+    value: Formula
+
+    def evaluate(self, shape: Mapping[str, int]) -> Number:
+        """Its value for one shape of the problem; ProblemError when its dtype cannot hold that."""
+        value = self.value.evaluate(shape)
+        if isinstance(value, float) and value.is_integer() and not is_float(self.dtype):
+            value = int(value)
+        if not holds(self.dtype, value):
+            raise self.value.fault(f"{value!r} does not fit {self.dtype}", shape)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +106,9 @@ class Tolerance:
     so that cancellation is judged by what the precision can give.
     """
 
-    rtol: Expression
-    atol: Expression
-    magnitude: Expression
+    rtol: Formula
+    atol: Formula
+    magnitude: Formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +135,8 @@ class Problem:
     scalars: tuple[Scalar, ...]
     domain: Mapping[str, Range]
     tolerance: Tolerance
-    flops: Expression
-    bytes: Expression
+    flops: Formula
+    bytes: Formula
     arithmetic: str
     distributions: tuple[str, ...]
     shapes: Mapping[str, Shapes]
@@ -127,7 +148,11 @@ class Problem:
     def load(cls, name_or_path: str | Path) -> Problem:
         """Load a bundled problem by name or any problem folder by path; ProblemError or UsageError."""
         folder = _find(name_or_path)
-        return _build(folder, read_problem_file(folder / "problem.toml"))
+        problem = _build(folder, *read_problem_file(folder / "problem.toml"))
+        for shapes in problem.shapes.values():
+            for shape in (*shapes.tests, *shapes.benchmarks):
+                problem._check_values(shape)
+        return problem
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -157,7 +182,7 @@ class Problem:
         fault = shape_fault(shape, self.domain)
         if fault is not None:
             raise self._error(fault)
-        return {scalar.name: self._evaluate(scalar.value, shape) for scalar in self.scalars}
+        return {scalar.name: scalar.evaluate(shape) for scalar in self.scalars}
 
     def inputs(
         self, rng: np.random.Generator, distribution: str, shape: Mapping[str, int]
@@ -184,8 +209,7 @@ class Problem:
         """The absolute error each element may have, in float64; 0 for integer outputs."""
         tolerance = self.tolerance
         rtol, atol, factor = (
-            float(self._evaluate(item, shape))
-            for item in (tolerance.rtol, tolerance.atol, tolerance.magnitude)
+            float(item.evaluate(shape)) for item in (tolerance.rtol, tolerance.atol, tolerance.magnitude)
         )
         magnitudes: dict[str, Array] = {}
         if factor:
@@ -220,6 +244,31 @@ class Problem:
                 return shape
         return smallest
 
+    def neighbour_shape(
+        self, rng: np.random.Generator, target_class: str, max_elements: int
+    ) -> dict[str, int]:
+        """A shape from the domain beside one of the benchmark shapes, of about its size.
+
+        The benchmark shape is drawn from those of at most `max_elements` elements, else it is the smallest.
+        """
+
+        def elements(shape: Mapping[str, int]) -> int:
+            return sum(buffer.elements(shape) for buffer in self.buffers)
+
+        listed = self.shapes[target_class]
+        known = [dict(shape) for shape in (*listed.tests, *listed.benchmarks)]
+        near = [shape for shape in listed.benchmarks if elements(shape) <= max_elements]
+        base = near[rng.integers(len(near))] if near else min(listed.benchmarks, key=elements)
+        shape = dict(base)
+        for _ in range(20):
+            shape = {
+                name: _fit(base[name] * math.exp(rng.uniform(-_BESIDE, _BESIDE)), bounds)
+                for name, bounds in self.domain.items()
+            }
+            if shape not in known:
+                break
+        return shape
+
     def _outputs(self, function: str, got: object, shape: Mapping[str, int]) -> dict[str, Array]:
         wanted = [buffer for buffer in self.buffers if buffer.role == "output"]
         arrays = self._reference.check_names(function, got, [buffer.name for buffer in wanted])
@@ -233,11 +282,15 @@ class Problem:
             checked[buffer.name] = array.astype(np.float64) if real else array
         return checked
 
-    def _evaluate(self, expression: Expression, shape: Mapping[str, int]) -> Number:
-        try:
-            return expression.evaluate(shape)
-        except ExpressionError as error:
-            raise self._error(str(error)) from None
+    def _check_values(self, shape: Mapping[str, int]) -> None:
+        """ProblemError when a formula has no usable value for a shape that is listed."""
+        self.scalar_values(shape)
+        for item in (self.tolerance.rtol, self.tolerance.atol, self.tolerance.magnitude):
+            item.evaluate(shape)
+        for buffer in self.buffers:
+            if buffer.nbytes(shape) > _MOST_BUFFER_BYTES:
+                message = f"{buffer.extent(shape)} of {buffer.dtype} are more bytes than any device has"
+                raise buffer.shape[0].fault(message, shape)
 
     def _error(self, message: str) -> ProblemError:
         return ProblemError(message, path=self.folder / "problem.toml")
@@ -262,37 +315,58 @@ def _find(name_or_path: str | Path) -> Path:
     raise UsageError(f"there is no problem '{text}'; {hint} (or give a folder with a problem.toml)")
 
 
-def _build(folder: Path, table: ProblemFile) -> Problem:
+def _build(folder: Path, table: ProblemFile, text: str) -> Problem:
     path = folder / "problem.toml"
+
+    def formula(expression: Expression, what: str, *place: str) -> Formula:
+        return Formula.at(expression, what, path, line_of(text, place))
+
+    def buffers(role: Literal["input", "output"], tables: Mapping[str, BufferTable]) -> list[Buffer]:
+        return [
+            Buffer(
+                name,
+                one.dtype,
+                tuple(formula(item, f"shape of '{name}'", f"{role}s", name) for item in one.shape),
+                role,
+                one.order,
+            )
+            for name, one in tables.items()
+        ]
+
     for name in table.kernels:
         if not (folder / name).is_file():
             raise ProblemError(f"lists the kernel '{name}', which is not in the folder", path=path)
-    dimensions = tuple(Scalar(name, "int32", Expression.parse(name)) for name in table.domain)
-    others = tuple(Scalar(name, item.dtype, item.value) for name, item in table.scalars.items())
+    dimensions = tuple(
+        Scalar(name, "int32", formula(Expression.parse(name), f"dimension '{name}'", "domain", name))
+        for name in table.domain
+    )
+    others = tuple(
+        Scalar(name, item.dtype, formula(item.value, f"scalar '{name}'", "scalars", name))
+        for name, item in table.scalars.items()
+    )
+    rtol, atol, magnitude = (
+        formula(getattr(table.tolerance, name), f"tolerance.{name}", "tolerance", name)
+        for name in ("rtol", "atol", "magnitude")
+    )
+    speed = table.speed_of_light
     return Problem(
         name=folder.name,
         title=table.title,
         description=table.description.strip(),
         folder=folder,
-        buffers=(*_buffers(table.inputs, "input"), *_buffers(table.outputs, "output")),
+        buffers=(*buffers("input", table.inputs), *buffers("output", table.outputs)),
         scalars=dimensions + others,
         domain={name: _range(bounds) for name, bounds in table.domain.items()},
-        tolerance=Tolerance(table.tolerance.rtol, table.tolerance.atol, table.tolerance.magnitude),
-        flops=table.speed_of_light.flops,
-        bytes=table.speed_of_light.bytes,
-        arithmetic=table.speed_of_light.arithmetic,
+        tolerance=Tolerance(rtol, atol, magnitude),
+        flops=formula(speed.flops, "speed_of_light.flops", "speed_of_light", "flops"),
+        bytes=formula(speed.bytes, "speed_of_light.bytes", "speed_of_light", "bytes"),
+        arithmetic=speed.arithmetic,
         distributions=tuple(table.distributions),
         shapes={name: Shapes(tuple(s.tests), tuple(s.benchmarks)) for name, s in table.shapes.items()},
         kernels={Path(name).stem: folder / name for name in table.kernels},
         key=_folder_key(folder),
         _reference=Reference(folder / "reference.py"),
     )
-
-
-def _buffers(tables: Mapping[str, BufferTable], role: Literal["input", "output"]) -> list[Buffer]:
-    return [
-        Buffer(name, table.dtype, tuple(table.shape), role, table.order) for name, table in tables.items()
-    ]
 
 
 def _range(table: RangeTable) -> Range:
@@ -306,7 +380,12 @@ def _folder_key(folder: Path) -> str:
         hidden = any(part.startswith((".", "__pycache__")) for part in parts)
         if path.is_file() and not hidden and path.suffix != ".hip":
             digest.update("/".join(parts).encode() + b"\0")
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
+            size = path.stat().st_size
+            if size > _MOST_FILE_BYTES:
+                message = f"it has {size} bytes or more, and a problem's file may have {_MOST_FILE_BYTES}"
+                raise ProblemError(message, path=path)
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
 
 

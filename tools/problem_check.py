@@ -13,7 +13,7 @@ import numpy as np
 
 from .binding import bind
 from .dtypes import is_float
-from .errors import ExpressionError, PlanError
+from .errors import PlanError, ProblemError
 from .kernel import Kernel
 from .problem import Problem
 from .reference import Array
@@ -41,8 +41,8 @@ def _formulas(problem: Problem) -> Iterator[str]:
             for name, expression in (("flops", problem.flops), ("bytes", problem.bytes)):
                 try:
                     value = expression.evaluate(shape)
-                except ExpressionError as error:
-                    yield f"speed_of_light.{name}: {error}"
+                except ProblemError as error:
+                    yield error.message
                     continue
                 if value < 0 or (name == "bytes" and value == 0):
                     yield f"speed_of_light.{name} is {value} for {_text(shape)} of {target}"

@@ -18,9 +18,12 @@ from pydantic import (
     model_validator,
 )
 
+from kernel_scientist.sandbox.files import read_regular
+
 from .dtypes import element_type
 from .errors import ProblemError, nearest
 from .expressions import FUNCTIONS, Expression
+from .text import excerpt
 from .toml_text import TomlError, line_of, parse_toml
 from .validation import ExpressionValue, first_fault
 
@@ -30,12 +33,14 @@ TargetClass = Literal["cpu", "mi300"]
 Place = tuple[str, ...]
 Shape = dict[str, Annotated[StrictInt, Field(ge=1)]]
 
+_MOST_BYTES = 2**20
+
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def _is_name(text: str) -> str:
     if not _IDENTIFIER.fullmatch(text) or text in FUNCTIONS or text == "step":
-        raise ValueError(f"'{text}' cannot be a name; use letters, digits and _, a letter first")
+        raise ValueError(f"'{excerpt(text)}' cannot be a name; use letters, digits and _, a letter first")
     return text
 
 
@@ -45,7 +50,7 @@ def _is_dtype(text: str) -> str:
 
 def _is_kernel_file(text: str) -> str:
     if Path(text).name != text or not text.endswith(".hip"):
-        raise ValueError(f"'{text}' is not the name of a .hip file in the problem's folder")
+        raise ValueError(f"'{excerpt(text)}' is not the name of a .hip file in the problem's folder")
     return text
 
 
@@ -70,9 +75,9 @@ class ScalarTable(_Table):
 
 
 class RangeTable(_Table):
-    min: int = Field(ge=1)
-    max: int = Field(le=2**31 - 1)
-    multiple_of: int = Field(default=1, ge=1)
+    min: StrictInt = Field(ge=1)
+    max: StrictInt = Field(le=2**31 - 1)
+    multiple_of: StrictInt = Field(default=1, ge=1)
 
     @model_validator(mode="after")
     def _holds_something(self) -> Self:
@@ -125,10 +130,10 @@ class Bounds(Protocol):
     def multiple_of(self) -> int: ...
 
 
-def read_problem_file(path: Path) -> ProblemFile:
-    """Read and check problem.toml by itself; ProblemError with the line."""
+def read_problem_file(path: Path) -> tuple[ProblemFile, str]:
+    """Read and check problem.toml by itself: its tables and its text; ProblemError with the line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, _MOST_BYTES).decode()
     except OSError as error:
         raise ProblemError(f"cannot be read ({error.strerror}); give a readable file", path=path) from None
     except UnicodeDecodeError:
@@ -143,7 +148,7 @@ def read_problem_file(path: Path) -> ProblemFile:
     fault = _first_contradiction(table)
     if fault is not None:
         raise ProblemError(fault[1], path=path, line=line_of(text, fault[0]))
-    return table
+    return table, text
 
 
 def _first_contradiction(table: ProblemFile) -> tuple[Place, str] | None:
@@ -162,7 +167,8 @@ def _first_contradiction(table: ProblemFile) -> tuple[Place, str] | None:
             owners[name] = owner
     for place, expression in _expressions(table):
         for name in sorted(expression.names - table.domain.keys()):
-            return place, f"'{expression.text}' uses '{name}', not a dimension; {nearest(name, table.domain)}"
+            unknown = f"'{expression.shown}' uses '{excerpt(name)}', not a dimension"
+            return place, f"{unknown}; {nearest(name, table.domain)}"
     for place, shape in _shapes(table):
         fault = shape_fault(shape, table.domain)
         if fault is not None:
@@ -195,7 +201,7 @@ def shape_fault(shape: Mapping[str, int], domain: Mapping[str, Bounds]) -> str |
             return f"shape {dict(shape)} lacks the dimension '{name}'"
     for name, extent in shape.items():
         if name not in domain:
-            return f"shape {dict(shape)} has '{name}', not a dimension; {nearest(name, domain)}"
+            return f"shape {dict(shape)} has '{excerpt(name)}', not a dimension; {nearest(name, domain)}"
         bounds = domain[name]
         if not bounds.min <= extent <= bounds.max:
             return f"{name} = {extent} is outside its domain of {bounds.min} to {bounds.max}"

@@ -29,6 +29,14 @@ class Roofline:
     bandwidth: tuple[BandwidthPoint, ...]
     source: str
 
+    def times(self, cores: int) -> Roofline:
+        """What so many cores at once cannot exceed, if this is one core's."""
+        if cores == 1:
+            return self
+        flops = {dtype: rate * cores for dtype, rate in self.flops_per_s.items()}
+        points = tuple(BandwidthPoint(one.footprint_bytes, one.bytes_per_s * cores) for one in self.bandwidth)
+        return Roofline(flops, points, f"{self.source}, times {cores}")
+
     def peak(self, dtype: str) -> float | None:
         """Operations per second of that type, or ``None`` where it is not known."""
         return self.flops_per_s.get("float8" if dtype.startswith("float8") else dtype)

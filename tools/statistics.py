@@ -1,9 +1,10 @@
 """Paired comparisons of times: estimates with intervals that hold for small numbers of noisy pairs.
 
 A pair is one batch of each kernel, each in a fresh worker, in random order. Its log-ratio is
-symmetric about the true value when the two kernels' noise is alike, and exactly so when they are the
-same kernel; that symmetry is all the Wilcoxon signed-rank interval needs. The number of pairs is
-fixed before the first one is measured: an interval that is watched until it looks good is worthless.
+symmetric about the true value when the two kernels' noise is alike. When they are the same kernel it is
+exactly so, given everything but the order, whatever the machine does meanwhile: the order was drawn. That
+symmetry is all the Wilcoxon signed-rank interval needs. The number of pairs is fixed before the first one
+is measured: an interval that is watched until it looks good is worthless.
 
 The overall speed-up takes, pair by pair, the mean log-ratio over the shapes and puts the same interval
 round those means. A mean of independent symmetric values is symmetric, so the level holds without the
@@ -15,13 +16,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from .evaluation import Interval
 
-__all__ = ["geometric_mean_speedup", "quartiles", "signed_rank_cut", "speedup_interval"]
+__all__ = [
+    "geometric_mean_speedup",
+    "paired_noise",
+    "pairs_for",
+    "quartiles",
+    "signed_rank_cut",
+    "speedup_interval",
+]
 
 # The exact distribution of the statistic costs n**3 operations; beyond this the normal one is as good.
 _EXACT_UP_TO = 80
+_SIGMA_PER_MEDIAN = 1.4826
 
 
 @lru_cache(maxsize=128)
@@ -63,10 +73,11 @@ def _normal_quantile(probability: float) -> float:
     return NormalDist().inv_cdf(probability)
 
 
-def speedup_interval(log_ratios: Sequence[float], level: float) -> Interval:
+def speedup_interval(log_ratios: Sequence[float], level: float, *, allowance: float = 0.0) -> Interval:
     """Hodges-Lehmann estimate of the ratio with its signed-rank interval.
 
-    `log_ratios` are ln(baseline time / candidate time), one a pair. The interval's own `level` is
+    `log_ratios` are ln(baseline time / candidate time), one a pair. The interval is widened by `allowance`
+    to both sides (0.01 is about 1 %), for what any number of pairs does not average out. Its own `level` is
     lower than asked when there are too few pairs for it. Source: Hollander, Wolfe & Chicken,
     Nonparametric Statistical Methods, 3rd ed., sections 3.2 and 3.3.
     """
@@ -75,16 +86,47 @@ def speedup_interval(log_ratios: Sequence[float], level: float) -> Interval:
     walsh = sorted((a + b) / 2 for i, a in enumerate(values) for b in values[i:])
     middle = len(walsh) // 2
     estimate = walsh[middle] if len(walsh) % 2 else (walsh[middle - 1] + walsh[middle]) / 2
-    return Interval(math.exp(estimate), math.exp(walsh[k - 1]), math.exp(walsh[-k]), achieved)
+    low, high = walsh[k - 1] - allowance, walsh[-k] + allowance
+    return Interval(math.exp(estimate), math.exp(low), math.exp(high), achieved)
 
 
-def geometric_mean_speedup(log_ratios: Sequence[Sequence[float]], level: float) -> Interval:
+def geometric_mean_speedup(
+    log_ratios: Sequence[Sequence[float]], level: float, *, allowance: float = 0.0
+) -> Interval:
     """The geometric mean over shapes; `log_ratios` holds one sequence of pairs for each shape.
 
-    Pair i of every shape makes observation i, so shapes with more pairs than the fewest lose the rest.
+    Observation i is the mean of every shape's i-th pair. Of a shape with more pairs than the fewest,
+    neighbours are averaged first, until there are as many: a mean of symmetric values is symmetric.
     """
-    means = [math.fsum(column) / len(column) for column in zip(*log_ratios, strict=False)]
-    return speedup_interval(means, level)
+    fewest = min(map(len, log_ratios))
+    folded = [_fold(one, fewest) for one in log_ratios]
+    means = [math.fsum(column) / len(column) for column in zip(*folded, strict=True)]
+    return speedup_interval(means, level, allowance=allowance)
+
+
+def _fold(values: Sequence[float], groups: int) -> list[float]:
+    """Means of `groups` stretches of `values`, of as equal a length as can be."""
+    bounds = [len(values) * i // groups for i in range(groups + 1)]
+    return [math.fsum(values[a:b]) / (b - a) for a, b in pairwise(bounds)]
+
+
+def paired_noise(times: Sequence[float]) -> float:
+    """Standard deviation of ln(next time / time) over successive times of the same work, from its median.
+
+    It is what one pair of batches of the same kernel differs by: a comparison of A with A that every
+    measurement holds. Source of the factor: the normal distribution's median absolute deviation.
+    """
+    steps = sorted(abs(math.log(later / earlier)) for earlier, later in pairwise(times))
+    return _SIGMA_PER_MEDIAN * quartiles(steps)[1] if steps else 0.0
+
+
+def pairs_for(half_width: float, noise: float, level: float) -> int:
+    """How many pairs of that noise make an interval of that half width, both in logarithms.
+
+    The estimate has pi / 3 times the variance of a mean when noise is normal. Source: Hollander, Wolfe &
+    Chicken, section 3.11.
+    """
+    return math.ceil(math.pi / 3 * (_normal_quantile((1.0 + level) / 2) * noise / half_width) ** 2)
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:

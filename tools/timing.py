@@ -1,52 +1,95 @@
-"""How long a run takes: batches of one or two kernels, each batch in a fresh worker, by the judge's clock.
+"""How long a run takes: batches of one or two kernels, each batch in a fresh worker, by the judge's clocks.
 
-A batch's time is its wall time over its number of runs; nothing is subtracted. Every run reads inputs
-and writes outputs that no other run of the batch touches, so that each finds them cold in the private
-caches. With two kernels, batches come in pairs, in random order within a pair.
+A batch's time is what its worker had of the timed core, over the number of runs, or wall time where the
+device cannot tell; nothing is subtracted that a worker could inflate. With two kernels, batches come in
+pairs, in random order within a pair, after a warm-up of the baseline alone.
+
+Caches are *cold*: every run reads inputs and writes outputs that no other run of the batch touches, so
+that none finds them in the core's own caches; the last-level cache may hold what the judge wrote. A warm
+policy is not offered: a kernel launched twice on the same inputs can hand out what it has computed.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
-from .batches import Fault, Patience, run_checked
+from .batches import Batch, Fault, Patience, run_timed
 from .builds import Build
 from .problem import Problem
 from .settings import JudgeSettings, TierSettings
+from .statistics import paired_noise, pairs_for
 from .targets.base import Device
+from .warm_up import WarmUp, warm_up
 from .workload import Workload, bytes_per_run
 
-__all__ = ["Measurement", "Pilot", "ShapeTimer", "number_of_pairs"]
+__all__ = ["Measurement", "Pilot", "ShapeTimer", "measure_shapes", "number_of_pairs"]
 
 _EVERY = 1_000_000
 # A kernel that much slower than the other runs fewer times a batch, so that a batch stays short.
 _LONG_BATCHES = 5
+# Beyond this ratio of runs a batch, pilot and measurement contradict each other.
+_DOUBT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
     """What was learnt of a shape before it is measured: runs a batch of each contender, seconds a pair.
 
-    `cut_short` says that the first contender is so slow that it gets no more pairs than necessary.
+    `run_s` are seconds a run of each. `cut_short` says that the first contender is so slow that it gets no
+    more pairs than necessary.
     """
 
     shape: Mapping[str, int]
     runs: tuple[int, ...]
     pair_s: float
     cut_short: bool
+    run_s: tuple[float, ...]
+
+    def pair_after(self, warm: WarmUp) -> float:
+        """Seconds a pair will take, now that batches of the last contender have been measured."""
+        batches = [count * one for count, one in zip(self.runs, self.run_s, strict=True)]
+        return len(batches) * warm.batch_s + max(0.0, math.fsum(batches) - len(batches) * batches[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Seconds per run of each batch, one sequence a contender, the same index being the same pair."""
+    """The batches of each contender, the same index being the same pair, and the warm-up before them."""
 
-    times_s: tuple[tuple[float, ...], ...]
-    runs: tuple[int, ...]
+    batches: tuple[tuple[Batch, ...], ...]
+    warm: WarmUp
+
+    @property
+    def times_s(self) -> tuple[tuple[float, ...], ...]:
+        """Seconds per run of each batch, one sequence a contender."""
+        return tuple(tuple(batch.run_s for batch in batches) for batches in self.batches)
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """Runs a batch of each contender."""
+        return tuple(batches[0].runs for batches in self.batches)
+
+    @property
+    def noise(self) -> float:
+        """What successive batches of the baseline, or of the only contender, differ by."""
+        return paired_noise(self.times_s[-1])
+
+    @property
+    def waited(self) -> float | None:
+        """The share of the batches' wall time in which their workers did not have the core.
+
+        ``None`` where the device cannot tell.
+        """
+        timed = [batch for batches in self.batches for batch in batches if batch.processor_s is not None]
+        if not timed:
+            return None
+        on_core_s = math.fsum(batch.processor_s or 0.0 for batch in timed)
+        return 1.0 - on_core_s / math.fsum(batch.wall_s for batch in timed)
 
     def log_ratios(self) -> list[float]:
         """ln(second contender's time / first one's), pair by pair."""
@@ -54,14 +97,39 @@ class Measurement:
         return [math.log(b / a) for a, b in zip(first, second, strict=True)]
 
 
-def number_of_pairs(pilots: Sequence[Pilot], tier: TierSettings, spent_s: float) -> int:
-    """How many pairs to measure of every shape; settled here, before the first, and not changed after.
+def number_of_pairs(tier: TierSettings, level: float, noise: float, pair_s: float, left_s: float) -> int:
+    """How many pairs to measure of a shape; settled here, before the first, and not changed after.
 
-    `spent_s` is what the pilots took out of the budget.
+    What intervals of `level` need at that noise, as far as pairs of `pair_s` seconds fit into `left_s`.
     """
-    left_s = tier.budget_s * len(pilots) - spent_s
-    affordable = int(left_s / sum(pilot.pair_s for pilot in pilots))
-    return min(tier.pairs, max(tier.least_pairs, affordable))
+    wanted = max(tier.pairs, pairs_for(tier.resolution, noise, level))
+    return max(tier.least_pairs, min(wanted, max(tier.pairs, tier.most_pairs), int(left_s / pair_s)))
+
+
+def measure_shapes(
+    timer: ShapeTimer,
+    shapes: Sequence[Mapping[str, int]],
+    contenders: Sequence[Sequence[Build]],
+    patience: Sequence[Patience],
+    tier: TierSettings,
+) -> list[Measurement] | Fault:
+    """Pilots on every shape, then their pairs; the budget is shared so that all shapes can have as many."""
+    deadline = time.perf_counter() + tier.budget_s * len(shapes)
+    pilots: list[Pilot] = []
+    for shape, builds, waits in zip(shapes, contenders, patience, strict=True):
+        pilot = timer.pilot(shape, builds, waits)
+        if isinstance(pilot, Fault):
+            return pilot
+        pilots.append(pilot)
+    measured: list[Measurement] = []
+    for i, (pilot, builds, waits) in enumerate(zip(pilots, contenders, patience, strict=True)):
+        share = pilot.pair_s / sum(one.pair_s for one in pilots[i:])
+        left_s = share * (deadline - time.perf_counter())
+        answer = timer.measure(pilot, builds, tier=tier, left_s=left_s, patience=waits)
+        if isinstance(answer, Fault):
+            return answer
+        measured.append(answer)
+    return measured
 
 
 class ShapeTimer:
@@ -110,40 +178,75 @@ class ShapeTimer:
         pilot: Pilot,
         builds: Sequence[Build],
         *,
-        pairs: int,
-        checked_runs: int,
+        tier: TierSettings,
+        left_s: float,
         patience: Patience,
     ) -> Measurement | Fault:
-        """Measure `pairs` pairs; of each batch `checked_runs` outputs at most are compared in full."""
+        """Warm up, then measure as many pairs as `number_of_pairs` says.
+
+        Few runs find the caches warm, so a kernel that was slow in the pilot and is fast now is measured
+        once more, with as many runs a batch as its speed deserves.
+        """
+        limits = Patience(
+            patience.least_s, min(patience.per_run_s, self._settings.timeout_factor * max(pilot.run_s))
+        )
+        first = self._measure(pilot, builds, tier, left_s, limits)
+        if isinstance(first, Fault):
+            return first
+        deserved = self._counts([median(times) for times in first.times_s], max(pilot.runs))
+        if all(wanted <= _DOUBT * used for wanted, used in zip(deserved, pilot.runs, strict=True)):
+            return first
+        return self._measure(replace(pilot, runs=deserved), builds, tier, left_s, limits)
+
+    def _measure(
+        self, pilot: Pilot, builds: Sequence[Build], tier: TierSettings, left_s: float, patience: Patience
+    ) -> Measurement | Fault:
         plans = [build.plan for build in builds]
         runs = max(pilot.runs)
-        times: list[list[float]] = [[] for _ in builds]
+        began = time.perf_counter()
         with Workload(self._device, self._problem, pilot.shape, plans, runs) as workload:
             for run in range(runs):
                 workload.fill(run, self._rng, self._problem.distributions[0])
-            for _ in range(pairs):
-                for contender in map(int, self._rng.permutation(len(builds))):
-                    count = pilot.runs[contender]
-                    answer = self._run(workload, builds[contender], contender, count, patience, checked_runs)
-                    if isinstance(answer, Fault):
-                        return answer
-                    times[contender].append(answer)
-        return Measurement(tuple(map(tuple, times)), pilot.runs)
+
+            def batch(contender: int) -> Batch | Fault:
+                count = pilot.runs[contender]
+                return self._run(workload, builds[contender], contender, count, patience, tier.checked_runs)
+
+            warm = warm_up(lambda: batch(len(builds) - 1), tier)
+            if isinstance(warm, Fault):
+                return warm
+            left_s -= time.perf_counter() - began
+            pairs = number_of_pairs(tier, self._settings.level, warm.noise, pilot.pair_after(warm), left_s)
+            return self._pairs(batch, len(builds), tier.least_pairs if pilot.cut_short else pairs, warm)
+
+    def _pairs(
+        self, batch: Callable[[int], Batch | Fault], contenders: int, pairs: int, warm: WarmUp
+    ) -> Measurement | Fault:
+        batches: list[list[Batch]] = [[] for _ in range(contenders)]
+        for _ in range(pairs):
+            for contender in map(int, self._rng.permutation(contenders)):
+                answer = batch(contender)
+                if isinstance(answer, Fault):
+                    return answer
+                batches[contender].append(answer)
+        return Measurement(tuple(map(tuple, batches)), warm)
 
     def _try(
         self, workload: Workload, build: Build, contender: int, patience: Patience
     ) -> tuple[float, float] | Fault:
         """Seconds of a run, and of a batch beyond its runs."""
         answer = self._run(workload, build, contender, workload.runs, patience, _EVERY)
-        if isinstance(answer, Fault) or answer > _LONG_BATCHES * self._settings.batch_s:
-            return answer if isinstance(answer, Fault) else (answer, 0.0)
+        if isinstance(answer, Fault):
+            return answer
+        if answer.run_s > _LONG_BATCHES * self._settings.batch_s:
+            return answer.run_s, answer.wall_s / answer.runs - answer.run_s
         # Once more without comparing everything: that is what a batch costs when it is timed.
-        count = min(workload.runs, math.ceil(self._settings.batch_s / answer))
+        count = min(workload.runs, math.ceil(self._settings.batch_s / answer.run_s))
         began = time.perf_counter()
         again = self._run(workload, build, contender, count, patience, 0)
         if isinstance(again, Fault):
             return again
-        return again, max(0.0, time.perf_counter() - began - again * count)
+        return again.run_s, max(0.0, time.perf_counter() - began - again.run_s * count)
 
     def _plan(
         self,
@@ -158,13 +261,20 @@ class ShapeTimer:
         wanted = math.ceil(settings.batch_s / min(seconds))
         affordable = int(settings.inputs_budget_s / input_s)
         runs = max(1, min(wanted, settings.max_runs, settings.memory_bytes // nbytes, affordable))
-        longest = _LONG_BATCHES * settings.batch_s
-        counts = [min(runs, max(1, int(longest / one))) for one in seconds]
-        cut_short = len(seconds) > 1 and seconds[0] > settings.slow_factor * seconds[1]
-        if cut_short:
-            counts[0] = 1
+        counts = self._counts(seconds, runs)
         pair_s = overhead_s + sum(one * count for one, count in zip(seconds, counts, strict=True))
-        return Pilot(shape, tuple(counts), pair_s, cut_short)
+        return Pilot(shape, counts, pair_s, self._is_slow(seconds), tuple(seconds))
+
+    def _is_slow(self, seconds: Sequence[float]) -> bool:
+        return len(seconds) > 1 and seconds[0] > self._settings.slow_factor * seconds[1]
+
+    def _counts(self, seconds: Sequence[float], runs: int) -> tuple[int, ...]:
+        """Runs a batch of contenders that take `seconds` a run, the faster of them `runs`."""
+        longest = _LONG_BATCHES * self._settings.batch_s
+        counts = [min(runs, max(1, int(longest / one))) for one in seconds]
+        if self._is_slow(seconds):
+            counts[0] = 1
+        return tuple(counts)
 
     def _run(
         self,
@@ -174,8 +284,8 @@ class ShapeTimer:
         count: int,
         patience: Patience,
         checked_runs: int,
-    ) -> float | Fault:
-        return run_checked(
+    ) -> Batch | Fault:
+        return run_timed(
             self._device,
             workload,
             build,

@@ -17,6 +17,7 @@ _HEADER = re.compile(r"^\s*(\[\[?)([^\[\]]+)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*[A-Za-z0-9_-]+)*)\s*=\s*""")
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 _VALUE = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*'|[^\s#,]+)""")
+_LONG_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){32}""")
 
 Path = tuple[str | int, ...]
 
@@ -40,6 +41,9 @@ class Entry:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse `text`; TomlError carries the line."""
+    # tomllib takes quadratic time over the parts of one key.
+    if long := _LONG_KEY.search(text):
+        raise TomlError("a key has too many parts", text.count("\n", 0, long.start()) + 1)
     try:
         return tomllib.loads(text.replace("\r\n", "\n"))
     except RecursionError:
@@ -49,6 +53,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
         message = _PLACE.sub("", str(error))
         raise TomlError(message[:1].lower() + message[1:], line) from None
+    except ValueError:
+        raise TomlError("a number has too many digits", 1) from None
 
 
 def _parts(dotted: str) -> Path:

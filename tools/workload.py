@@ -13,7 +13,7 @@ from kernel_scientist.sandbox.execution import Fill, KernelLaunch, Pointer, Regi
 
 from .binding import BoundPlan
 from .dtypes import is_float
-from .oracle import Array, Expectation, Mismatch, poisoned
+from .oracle import FEW_ELEMENTS, Array, Expectation, Mismatch, poisoned
 from .problem import Buffer, Problem
 from .targets.base import Device
 
@@ -22,6 +22,9 @@ __all__ = ["Workload", "bytes_per_run"]
 # All ones is NaN in every float type the hardware computes with.
 _NAN_LIKE = 0xFF
 _PATTERNS = (0xFF, 0xA5)
+# Outputs found right that are kept of each run: one for each of two kernels that differ in the last bits.
+_KEPT_OUTPUTS = 2
+_OTHER_DRAWS = 4
 
 
 def bytes_per_run(problem: Problem, shape: Mapping[str, int], plans: Sequence[BoundPlan]) -> int:
@@ -34,8 +37,8 @@ def bytes_per_run(problem: Problem, shape: Mapping[str, int], plans: Sequence[Bo
 class Workload:
     """`runs` sets of inputs and outputs of one shape, and what each output should hold.
 
-    Several plans can be run on it, one after another; they share inputs and outputs and each has its own
-    scratch. References are computed when first needed and kept. An output equal, bit for bit, to one
+    Several plans can be run on it, one after another; they share inputs, outputs and equal scratch.
+    References are computed when first needed and kept. An output equal, bit for bit, to one
     that was compared with its reference needs no second comparison.
     """
 
@@ -58,14 +61,21 @@ class Workload:
         self._names: list[dict[str, int]] = []
         for plan in plans:
             names = {buffer.name: index for index, buffer in enumerate(problem.buffers)}
+            spare = list(range(len(problem.buffers), len(regions)))
             for scratch in plan.scratch:
-                names[scratch.name] = len(regions)
-                regions.append(Region(scratch.name, scratch.nbytes, "write"))
+                # Plans with the same scratch share it: pages of their own would favour one of them.
+                wanted = Region(scratch.name, scratch.nbytes, "write")
+                index = next((i for i in spare if regions[i] == wanted), len(regions))
+                if index < len(regions):
+                    spare.remove(index)
+                else:
+                    regions.append(wanted)
+                names[scratch.name] = index
             self._names.append(names)
         self._launches = [_launches(plan, names) for plan, names in zip(plans, self._names, strict=True)]
         self._expected: dict[int, list[Expectation]] = {}
         self._digests: dict[int, bytes] = {}
-        self._verified: dict[int, set[bytes]] = {}
+        self._verified: dict[int, list[list[bytes]]] = {}
         self._pattern = _NAN_LIKE
         self._batches = 0
         self.workspace = device.workspace(regions, runs)
@@ -107,7 +117,7 @@ class Workload:
 
     def suspects(self, count: int) -> list[int]:
         """Those of the first `count` runs whose outputs were not yet compared with their reference."""
-        return [run for run in range(count) if self._output_digest(run) not in self._verified.get(run, ())]
+        return [run for run in range(count) if not self._is_verified(run)]
 
     def maybe_unwritten(self, run: int) -> bool:
         """Whether some element of an output still looks as it did before the batch."""
@@ -122,7 +132,9 @@ class Workload:
             mismatch = expectation.compare(self._array(run, index, buffer), self._pattern)
             if mismatch is not None:
                 return mismatch
-        self._verified.setdefault(run, set()).add(self._output_digest(run))
+        known = self._verified.setdefault(run, [])
+        known.append([self.workspace.view(run, index).tobytes() for index, _ in self._outputs])
+        del known[:-_KEPT_OUTPUTS]
         return None
 
     def changed_inputs(self) -> int | None:
@@ -139,11 +151,12 @@ class Workload:
     def _array(self, run: int, index: int, buffer: Buffer) -> Array:
         return buffer.view(self.workspace.view(run, index), self.shape)
 
-    def _output_digest(self, run: int) -> bytes:
-        digest = hashlib.sha256()
-        for index, _ in self._outputs:
-            digest.update(self.workspace.view(run, index))
-        return digest.digest()
+    def _is_verified(self, run: int) -> bool:
+        views = [self.workspace.view(run, index) for index, _ in self._outputs]
+        return any(
+            all(view.tobytes() == right for view, right in zip(views, known, strict=True))
+            for known in self._verified.get(run, ())
+        )
 
     def _expectations(self, run: int) -> list[Expectation]:
         known = self._expected.get(run)
@@ -163,12 +176,33 @@ class Workload:
         allowed = problem.allowance(expected, inputs, shape)
         rtol = float(problem.tolerance.rtol.evaluate(shape))
         atol = float(problem.tolerance.atol.evaluate(shape))
-        return [
+        expectations = [
             Expectation(
                 buffer.name, buffer.dtype, expected[buffer.name], allowed[buffer.name], rtol=rtol, atol=atol
             )
             for _, buffer in self._outputs
         ]
+        for number, expectation in enumerate(expectations):
+            if expectation.is_loose:
+                idle = self._idle_answers(run, number, expectation.values, inputs)
+                if idle:
+                    expectation.outdo(*idle)
+        return expectations
+
+    def _idle_answers(self, run: int, number: int, wanted: Array, inputs: Mapping[str, Array]) -> list[Array]:
+        """What output `number` could be without computing anything from the inputs of `run`."""
+        name = self._outputs[number][1].name
+        if wanted.size < FEW_ELEMENTS:
+            rng = np.random.default_rng(list(self._digests[run]))
+            draws = [
+                self.problem.inputs(rng, self.distributions[run], self.shape) for _ in range(_OTHER_DRAWS)
+            ]
+            return [self.problem.reference(draw, self.shape)[name] for draw in draws]
+        answers = [array.astype(np.float64) for array in inputs.values() if array.shape == wanted.shape]
+        for other, known in self._expected.items():
+            if other != run and self.distributions[other] == self.distributions[run]:
+                return [*answers, known[number].values]
+        return answers
 
 
 def _region(buffer: Buffer, shape: Mapping[str, int]) -> Region:

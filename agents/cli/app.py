@@ -10,7 +10,9 @@ from typing import Any
 
 import click
 
-__all__ = ["LazyCommand", "LazyGroup", "app"]
+__all__ = ["HELP_OPTIONS", "LazyCommand", "LazyGroup", "app"]
+
+HELP_OPTIONS = ["-h", "--help"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +78,12 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
 
 @click.group(
     cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": 100},
     lazy={
         "doctor": LazyCommand("doctor:doctor", "Show what this machine can do and what is missing."),
         "run": LazyCommand("run:run", "Let the agents make a kernel faster."),
         "bench": LazyCommand("bench:bench", "Have the judge check and time one kernel, without agents."),
+        "compare": LazyCommand("compare:compare", "Measure two kernels side by side, or compare two runs."),
         "problem": LazyCommand("problem:problem", "List, show and check problems."),
         "knowledge": LazyCommand("knowledge:knowledge", "Add literature, list it, search it."),
         "transcript": LazyCommand("transcript:transcript", "Read the record of a run."),

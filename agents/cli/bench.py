@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from .closing import CPU_MEANING
 from .judged import resource_lines, timing_lines, verdict_line
 from .output import echo, echo_all, json_option, print_json, remark
-from .text import clean, indent, one_line
+from .text import one_line, quote
 
 if TYPE_CHECKING:
     from kernel_scientist.tools.evaluation import Evaluation
@@ -40,7 +40,7 @@ NOT_ACCEPTED = 6
     show_default=True,
     help="How long to measure: screen takes seconds, confirm up to 20 s a shape.",
 )
-@click.option("--seed", type=int, metavar="N", help="Seed of the judge's draws.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the judge's draws.")
 @click.option("--no-sandbox", is_flag=True, help="Go on where this machine has no cage for kernels.")
 @json_option
 def bench(
@@ -90,7 +90,7 @@ def _judge(
 ) -> Evaluation:
     from kernel_scientist.tools.errors import PlanError
     from kernel_scientist.tools.evaluation import Verdict
-    from kernel_scientist.tools.judge import Judge, require_accepted
+    from kernel_scientist.tools.judge import Judge, in_users_file, require_accepted
     from kernel_scientist.tools.kernel import Kernel
     from kernel_scientist.tools.targets import resolve_target
 
@@ -104,17 +104,17 @@ def _judge(
     # A plan that cannot be launched is a mistake in the file; what comes later is the kernel's failure.
     if evaluation.verdict in (Verdict.INVALID_PLAN, Verdict.LAUNCH_ERROR):
         require_accepted(evaluation, path)
-    return evaluation
+    return in_users_file(evaluation, path)
 
 
 def _print(path: Path, evaluation: Evaluation) -> None:
     style = "good" if evaluation.accepted else "bad"
     echo(f"{path}: {verdict_line(evaluation)}", style)
     if not evaluation.accepted:
-        echo(indent(clean(evaluation.message).strip()))
+        echo(quote(evaluation.message))
     echo(f"on {evaluation.device}, sandbox {evaluation.sandbox}")
     for check in evaluation.checks:
-        echo(f"  {'passed' if check.passed else 'FAILED'}  {one_line(f'{check.name}: {check.detail}')}")
+        echo(f"  {'passed' if check.passed else 'FAILED'}  {one_line(f'{check.name}: {check.detail}', 500)}")
     if evaluation.timings:
         echo_all(["", "times on this device", *(f"  {line}" for line in timing_lines(evaluation.timings))])
     echo_all(["", "what the MI300 compiler makes of it (gfx942, compiled and not run)"])

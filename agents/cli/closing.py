@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from kernel_scientist.agents import Run, SessionResult
 from kernel_scientist.agents import events as ev
-from kernel_scientist.agents.run import BASELINE_ID
+from kernel_scientist.agents.run import BASELINE_ID, RunInfo
 from kernel_scientist.tools.evaluation import Comparison, Evaluation, ShapeTiming
 
 from .judged import light_share, resource_lines, timing_lines
@@ -38,6 +38,7 @@ class _Facts:
     best: ev.EvaluationFinished | None
     confirmed: ev.ComparisonFinished | None
     finished: ev.RunFinished | None
+    estimated: bool
 
 
 def closing_lines(result: SessionResult) -> list[str]:
@@ -62,10 +63,11 @@ def run_lines(run: Run) -> list[str]:
 
 
 def _effort(totals: ev.Totals, facts: _Facts) -> str:
+    about = "about " if facts.estimated else ""
     tokens = totals.prompt_tokens + totals.completion_tokens
     return (
         f"{count(facts.candidates, 'candidate')} tried, {facts.accepted} accepted; "
-        f"{tokens} tokens, {_cost(totals.cost_usd)}; {duration(totals.seconds)}"
+        f"{about}{tokens} tokens, {_cost(totals.cost_usd)}; {duration(totals.seconds)}"
     )
 
 
@@ -125,11 +127,19 @@ def _problem_name(run: Run) -> str:
     """What names the run's problem on a command line: the bundled name, else the folder."""
     from kernel_scientist.tools.problem import BUNDLED
 
-    folder = run.info.problem_path
-    bundled = BUNDLED / run.info.problem
-    if not folder or bundled.resolve() == Path(folder).resolve():
-        return run.info.problem
-    return folder
+    info = run.info
+    if not info.problem_path or _same_folder(BUNDLED / info.problem, Path(info.problem_path), info):
+        return info.problem
+    return info.problem_path
+
+
+def _same_folder(bundled: Path, folder: Path, info: RunInfo) -> bool:
+    """Whether the bundled problem is what the run was on, perhaps as another installation's copy."""
+    from kernel_scientist.tools.problem import Problem
+
+    if not bundled.is_dir():
+        return False
+    return bundled.resolve() == folder.resolve() or Problem.load(info.problem).key == info.problem_key
 
 
 def closing_values(result: SessionResult) -> dict[str, Any]:
@@ -181,6 +191,7 @@ def _facts(run: Run) -> _Facts:
     confirmed = None
     finished = None
     made = 0
+    estimated = False
     for event in run.events():
         match event:
             case ev.CandidateCreated():
@@ -191,11 +202,13 @@ def _facts(run: Run) -> _Facts:
                 confirmed = event
             case ev.RunFinished():
                 finished = event
+            case ev.ModelCall():
+                estimated |= event.usage.estimated
             case _:
                 pass
     accepted = sum(one.evaluation.accepted for name, one in judged.items() if name != BASELINE_ID)
     best = judged.get(best_id) if best_id else None
-    return _Facts(made, accepted, judged.get(BASELINE_ID), best, confirmed, finished)
+    return _Facts(made, accepted, judged.get(BASELINE_ID), best, confirmed, finished, estimated)
 
 
 def _best_timings(facts: _Facts) -> tuple[Sequence[ShapeTiming], ev.Event | None]:

@@ -13,21 +13,26 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from kernel_scientist.sandbox.errors import InternalError, KernelScientistError
+from kernel_scientist.sandbox.files import explain_os_error
 
 from .app import app
+from .places import recorded_in
 from .text import clean, one_line
 
 __all__ = ["run_command"]
 
 INTERRUPTED = 130
+_LONGEST = 3000
 
 
 def run_command(arguments: Sequence[str] | None) -> int:
     """Run the command line on `arguments` (default: ``sys.argv[1:]``); never raises."""
+    _open_standard_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = _wants_json(given)
     for stream in (sys.stdout, sys.stderr):
@@ -43,11 +48,21 @@ def run_command(arguments: Sequence[str] | None) -> int:
     return code
 
 
+def _open_standard_streams() -> None:
+    """Put the null device where a standard stream was closed: no file may get its number."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - open until the process ends
+
+
 def _invoke(arguments: list[str], as_json: bool) -> int:
     try:
         code = app.main(args=arguments, prog_name="kernel-scientist", standalone_mode=False)
     except KernelScientistError as error:
-        return _report(str(error), type(error).__name__, error.exit_code, as_json)
+        return _report(str(error), type(error).__name__, error.exit_code, as_json, recorded_in(error))
     except click.exceptions.NoArgsIsHelpError as error:
         if as_json:
             return _report("A command is missing.", "UsageError", 2, as_json)
@@ -55,12 +70,16 @@ def _invoke(arguments: list[str], as_json: bool) -> int:
         return 2
     except click.ClickException as error:
         return _report(_usage_sentence(error), "UsageError", 2, as_json)
-    except (KeyboardInterrupt, click.Abort):
-        return _report("Interrupted by Ctrl-C.", "Interrupted", INTERRUPTED, as_json)
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _report("Interrupted by Ctrl-C.", "Interrupted", INTERRUPTED, as_json, recorded_in(error))
     except BrokenPipeError:
         raise
+    except SystemExit:
+        # Only click raises it here, for a reader that has gone.
+        raise BrokenPipeError from None
     except OSError as error:
-        return _report(_os_sentence(error), "UsageError", 2, as_json)
+        fault = explain_os_error(error, "use a file")
+        return _report(str(fault), type(fault).__name__, fault.exit_code, as_json, recorded_in(error))
     except Exception as error:
         return _report_bug(error, as_json)
     return code if isinstance(code, int) else 0
@@ -79,18 +98,16 @@ def _usage_sentence(error: click.ClickException) -> str:
     return f"{message}; see '{context.command_path} --help'."
 
 
-def _os_sentence(error: OSError) -> str:
-    where = f" '{error.filename}'" if error.filename else ""
-    what = error.strerror or str(error)
-    return f"Cannot use{where or ' a file'}: {what}; check that the path exists and may be used."
-
-
-def _report(message: str, kind: str, code: int, as_json: bool) -> int:
-    sentence = one_line(message)
+def _report(message: str, kind: str, code: int, as_json: bool, run: Path | None = None) -> int:
+    """Say what ended the command, and where the record is when it was a session."""
+    # It may quote a file or a server's answer.
+    sentence = one_line(message, _LONGEST)
     if as_json:
-        print(json.dumps({"error": {"type": kind, "message": sentence, "exit_code": code}}))
+        record = {} if run is None else {"run": run.name, "path": str(run)}
+        print(json.dumps({"error": {"type": kind, "message": sentence, "exit_code": code, **record}}))
     else:
-        print(f"kernel-scientist: {sentence}", file=sys.stderr)
+        record_line = "" if run is None else f" The record of the run is in {one_line(str(run))}."
+        print(f"kernel-scientist: {sentence}{record_line}", file=sys.stderr)
     return code
 
 
@@ -102,4 +119,4 @@ def _report_bug(error: Exception, as_json: bool) -> int:
     else:
         hint = "set KERNEL_SCIENTIST_DEBUG=1 for the traceback, and please report it"
     message = f"Internal error, {type(error).__name__}: {one_line(str(error)) or 'no message'} ({hint})."
-    return _report(message, InternalError.__name__, InternalError.exit_code, as_json)
+    return _report(message, InternalError.__name__, InternalError.exit_code, as_json, recorded_in(error))

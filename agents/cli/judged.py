@@ -11,6 +11,9 @@ from .text import clean, columns, interval, percent, shape_text, time_text
 
 __all__ = ["light_share", "resource_lines", "timing_lines", "verdict_line"]
 
+# Characters of a kernel's name: a template-id may be long.
+_KERNEL_NAME = 48
+
 # Instruction groups worth a line of their own, in the order of interest.
 _INSTRUCTIONS = (
     "mfma",
@@ -73,7 +76,7 @@ def resource_lines(named: Sequence[tuple[str, Evaluation]]) -> list[str]:
     if not reports:
         notes = {evaluation.resources_note for _, evaluation in named if evaluation.resources_note}
         return sorted(notes) or ["no report"]
-    header = ["", *(f"{name}: {one.kernel}" for name, one in reports)]
+    header = ["", *(f"{name}: {one.kernel[:_KERNEL_NAME]}" for name, one in reports)]
     cells = [_resource_cells(one) for _, one in reports]
     rows = [[label, *(cell[label] for cell in cells)] for label in cells[0]]
     kept = [row for row in rows if row[0] not in _INSTRUCTIONS or any(value != "0" for value in row[1:])]

@@ -62,6 +62,8 @@ def add(sources: tuple[str, ...], tags: tuple[str, ...], as_json: bool) -> int:
 
     Exit code 6 when some of them could not be added; the others are.
     """
+    _require_words("SOURCE...", sources)
+    _require_words("--tag", tags)
     with open_knowledge() as base:
         report = base.add(*sources, tags=tags)
     failed = [item for item in report.items if item.status == "failed"]
@@ -118,6 +120,7 @@ def search(
     as_json: bool,
 ) -> int:
     """Search the knowledge base for QUERY, best passage first."""
+    _require_words("QUERY...", [" ".join(query)])
     with open_knowledge() as base:
         passages = base.search(" ".join(query), limit=limit, kind=kind, tags=tags or None)
     if as_json:
@@ -128,6 +131,12 @@ def search(
     for passage in passages:
         _print_passage(passage)
     return 0
+
+
+def _require_words(name: str, values: Sequence[str]) -> None:
+    """Refuse an empty argument before the knowledge base is opened, which may take a while."""
+    if any(not value.strip() for value in values):
+        raise click.BadParameter("it is empty", param_hint=f"'{name}'")
 
 
 def _shortened(tags: Sequence[str], shown: int = 4) -> str:

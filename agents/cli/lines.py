@@ -20,7 +20,7 @@ def reference(event: ev.Event) -> str:
 def event_line(event: ev.Event) -> str | None:
     """What happened, in at most a line of bounded length; ``None`` for what is not worth one."""
     text = _said(event) or _did(event) or _came_out(event)
-    return None if text is None else _shortened(one_line(text))
+    return None if text is None else one_line(text, _WIDTH)
 
 
 def _said(event: ev.Event) -> str | None:
@@ -74,11 +74,10 @@ def _came_out(event: ev.Event) -> str | None:
         case ev.ErrorRecorded():
             outcome = "went on after an error" if event.recovered else "error"
             return f"{outcome} in {event.where}: {event.message}"
+        case ev.RunFinished(status="failed"):
+            # Why is the error before it.
+            return "run finished (failed)"
         case ev.RunFinished():
             return f"run finished ({event.status}): {event.stop_reason}"
         case _:
             return None
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

@@ -13,6 +13,8 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
+from kernel_scientist.sandbox.printable import escape_hidden
+
 from .text import clean
 
 __all__ = ["Style", "echo", "echo_all", "json_option", "print_json", "remark"]
@@ -40,7 +42,7 @@ def json_option(command: _Callable) -> _Callable:
 
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout."""
-    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    print(escape_hidden(json.dumps(value, ensure_ascii=False, indent=2, default=str)))
 
 
 def echo(text: str = "", style: Style = "") -> None:

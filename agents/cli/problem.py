@@ -159,7 +159,8 @@ def _indented(rows: list[Any]) -> list[str]:
 def check(problem: str, as_json: bool) -> int:
     """Check the folder of PROBLEM: its files, its reference, its kernels' plans.
 
-    Exit code 6 when something is wrong.
+    Exit code 2: problem.toml, reference.py or a kernel cannot be used, and the first reason is said. 6: they
+    can be, and something is wrong all the same.
     """
     from kernel_scientist.tools.problem import Problem
     from kernel_scientist.tools.problem_check import check_problem

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from .app import LazyGroup, app
+from .app import HELP_OPTIONS, LazyGroup, app
 
 __all__ = ["command_paths", "reference_page"]
 
@@ -32,7 +32,9 @@ def reference_page() -> str:
     for words, command in command_paths():
         name = " ".join(("kernel-scientist", *words))
         # A fixed width, so that the page does not depend on the terminal it was written from.
-        context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
+        context = click.Context(
+            command, info_name=name, terminal_width=100, max_content_width=100, help_option_names=HELP_OPTIONS
+        )
         parts.append(f"## {name}\n\n```\n{command.get_help(context).rstrip()}\n```\n")
     return "\n".join(parts)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .output import echo_all, json_option, print_json
 
-__all__ = ["run", "seconds"]
+if TYPE_CHECKING:
+    from kernel_scientist.agents import Event
 
+__all__ = ["run", "seconds"]
 
 _LENGTH = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
 
@@ -39,7 +42,10 @@ def seconds(text: str) -> float:
 @click.option("--generations", type=int, metavar="N", help="How many generations at most.  [default: 4]")
 @click.option("--experiments", type=int, metavar="N", help="Experiments in a generation.  [default: 3]")
 @click.option(
-    "--max-time", type=seconds, metavar="TIME", help="Stop after this time, such as 90s, 30m or 1h30m."
+    "--max-time",
+    type=seconds,
+    metavar="TIME",
+    help="Stop after this time, such as 90s, 30m or 1h30m; a bare number is in seconds.",
 )
 @click.option("--max-evaluations", type=int, metavar="N", help="Stop after so many judged candidates.")
 @click.option("--max-tokens", type=int, metavar="N", help="Stop after so many model tokens.")
@@ -81,6 +87,7 @@ def run(
     from kernel_scientist.agents import Session, load_config
 
     from .closing import closing_lines, closing_values
+    from .places import naming_the_run
     from .progress import open_display
 
     config = load_config(
@@ -99,8 +106,16 @@ def run(
             "limits.max_cost_usd": max_cost,
         },
     )
-    with open_display(config.limits.max_time_s) as display:
-        result = Session(problem, kernel=kernel, config=config, observer=display.show).run()
+    with (
+        naming_the_run(config.runs_dir) as notice,
+        open_display(config.limits.max_time_s) as display,
+    ):
+
+        def observe(event: Event) -> None:
+            notice(event)
+            display.show(event)
+
+        result = Session(problem, kernel=kernel, config=config, observer=observe).run()
     if as_json:
         print_json(closing_values(result))
     else:

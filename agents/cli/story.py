@@ -12,13 +12,13 @@ from kernel_scientist.tools.describe import resources_line
 from .judged import timing_lines, verdict_line
 from .lines import event_line, reference
 from .output import Style
-from .text import clean, indent, interval, one_line, times
+from .text import clean, interval, one_line, quote, times
 
 __all__ = ["story_lines"]
 
 Line = tuple[str, Style]
 
-_DIFF_LIMIT = 400
+_DIFF_LIMIT, _DIFF_WIDTH = 400, 500
 
 
 def story_lines(run: Run, events: Iterable[ev.Event], *, diffs: bool = True) -> Iterator[Line]:
@@ -69,18 +69,18 @@ def _message(event: ev.MessageSent) -> Iterator[Line]:
     match event.content:
         case Selection() as choice:
             yield f"  Base {choice.base_id}, Reference {choice.reference_id or 'none'}", ""
-            yield indent(clean(choice.reasons)), ""
+            yield quote(choice.reasons), ""
         case Hypotheses() as plan:
             yield from _hypotheses(plan)
         case Finding() as finding:
             yield from _finding(finding)
         case _:
-            yield indent(clean(event.text)), ""
+            yield quote(event.text), ""
 
 
 def _hypotheses(plan: Hypotheses) -> Iterator[Line]:
     if plan.nothing_to_try:
-        yield indent(clean(plan.nothing_to_try)), ""
+        yield quote(plan.nothing_to_try), ""
         return
     for number, avenue in enumerate(plan.avenues, start=1):
         yield f"  avenue {number}: {one_line(f'{avenue.title}. {avenue.rationale}')}", ""
@@ -142,9 +142,9 @@ def _candidate(event: ev.CandidateCreated, diffs: bool) -> Iterator[Line]:
     yield f"  candidate {event.candidate_id} from Base {event.parent_id}: {event.path} {reference(event)}", ""
     if not diffs:
         return
-    lines = clean(event.diff).splitlines()
+    lines = clean(event.diff).split("\n")
     for line in lines[:_DIFF_LIMIT]:
-        yield f"    {line}", {"+": "good", "-": "bad"}.get(line[:1], "")
+        yield f"    {line[:_DIFF_WIDTH]}", {"+": "good", "-": "bad"}.get(line[:1], "")
     if len(lines) > _DIFF_LIMIT:
         yield f"    ({len(lines) - _DIFF_LIMIT} more lines in the record)", "dim"
 
@@ -157,10 +157,10 @@ def _evaluation(event: ev.EvaluationFinished) -> Iterator[Line]:
         style,
     )
     if not one.accepted:
-        yield indent(clean(one.message).strip(), "    "), ""
+        yield quote(one.message, "    "), ""
     for check in one.checks:
         if not check.passed:
-            yield f"    FAILED {one_line(f'{check.name}: {check.detail}')}", "bad"
+            yield f"    FAILED {one_line(f'{check.name}: {check.detail}', 500)}", "bad"
     passed = [one_line(check.name) for check in one.checks if check.passed]
     if passed:
         yield f"    passed: {', '.join(passed)}", "dim"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
+from kernel_scientist.sandbox.printable import printable, without_escapes
 from kernel_scientist.tools.evaluation import Interval
 
 __all__ = [
@@ -16,26 +16,33 @@ __all__ = [
     "interval",
     "one_line",
     "percent",
+    "quote",
     "shape_text",
     "time_text",
     "times",
 ]
 
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -~])"
-)
-# C0 and C1 controls but tab and newline, then what reorders or hides text on a terminal.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_QUOTED_LINES, _QUOTED_WIDTH = 200, 500
 
 
 def clean(text: str) -> str:
-    """Remove terminal escape sequences and control characters; tabs and newlines stay."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
+    """Remove terminal escape sequences and hidden characters; tabs and newlines stay."""
+    return printable(without_escapes(text.replace("\r\n", "\n")))
 
 
-def one_line(text: str) -> str:
-    """The cleaned text with every run of white space as one blank."""
-    return " ".join(clean(text).split())
+def one_line(text: str, limit: int | None = None) -> str:
+    """The cleaned text with every run of white space as one blank, at most `limit` characters of it."""
+    line = " ".join(clean(text).split())
+    return line if limit is None or len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def quote(text: str, by: str = "  ") -> str:
+    """The cleaned text marked as somebody's words: ``| `` before each line, so that none passes for ours."""
+    lines = clean(text).strip().split("\n")
+    shown = [f"{by}| {line[:_QUOTED_WIDTH]}".rstrip() for line in lines[:_QUOTED_LINES]]
+    if len(lines) > _QUOTED_LINES:
+        shown.append(f"{by}({len(lines) - _QUOTED_LINES} more lines)")
+    return "\n".join(shown)
 
 
 def count(number: int, noun: str) -> str:

@@ -24,7 +24,7 @@ from pydantic import BaseModel
 
 from kernel_scientist.sandbox.errors import UsageError
 
-from ..config import ModelsConfig
+from ..config import ModelsConfig, is_endpoint
 from .registry import CallFault, OpenedModel
 
 __all__ = ["open_openai"]
@@ -65,13 +65,13 @@ class _Client(OpenAIChatCompletionClient):
 def open_openai(name: str, config: ModelsConfig, environ: Mapping[str, str]) -> OpenedModel:
     """The model `name` of the configured endpoint. Raises `UsageError` without a usable URL or key."""
     url = (config.base_url or environ.get("OPENAI_BASE_URL") or DEFAULT_URL).rstrip("/")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"'{url}' is not an endpoint's URL; give one such as http://localhost:8000/v1.")
+    if not is_endpoint(url):
+        source = "models.base_url" if config.base_url else "environment variable OPENAI_BASE_URL"
+        raise UsageError(f"{source}: '{url}' is not an address such as http://localhost:8000/v1.")
     key = config.api_key.get_secret_value() if config.api_key else environ.get(config.api_key_env, "")
     if not key and url == DEFAULT_URL:
         raise UsageError(
-            f"There is no key for {parts.hostname}; set {config.api_key_env}, or models.base_url."
+            f"There is no key for {urlsplit(url).hostname}; set {config.api_key_env}, or models.base_url."
         )
     options: dict[str, Any] = {} if config.temperature is None else {"temperature": config.temperature}
     info = ModelInfo(
@@ -124,11 +124,11 @@ class _Meaning:
             return CallFault(f"the endpoint {self._url} cannot be reached: {cause}", retry=True)
         if isinstance(error, openai.APIStatusError):
             return self.refusal(error.status_code, _said(error), _code(error), _wait(error))
-        if isinstance(error, (openai.APIError, json.JSONDecodeError, ValueError, TypeError, AttributeError)):
-            # A reply that is not the protocol's: an error page, JSON cut off, a body without choices.
-            text = f"the endpoint {self._url} gave an answer that is not the protocol's: {error}"
-            return CallFault(text, retry=True)
-        return CallFault(f"{type(error).__name__}: {error}", retry=True)
+        if isinstance(error, openai.APIError) and not isinstance(error, openai.APIResponseValidationError):
+            return CallFault(f"the endpoint {self._url} broke off: {_short(error.message)}", retry=True)
+        # The client takes the answer's form for granted and trips over another.
+        text = f"the endpoint's answer is not an OpenAI chat completion ({_oddity(error)}), from {self._url}"
+        return CallFault(text, retry=True)
 
     def refusal(self, status: int, said: str, code: str = "", wait_s: float | None = None) -> CallFault:
         """What an HTTP status other than 200 means."""
@@ -171,6 +171,17 @@ def _check(url: str, key: str, meaning: _Meaning) -> None:
         raise UsageError(
             f"The endpoint {url} cannot be reached ({_short(reason)}); start it, or correct models.base_url."
         ) from None
+
+
+def _oddity(error: Exception) -> str:
+    """What is wrong with an answer that made the client raise `error`."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, str):
+        return "it is text, such as an error page, and not JSON"
+    if isinstance(error, (json.JSONDecodeError, openai.APIResponseValidationError)):
+        return "it is not the JSON asked for"
+    if isinstance(error, (LookupError, TypeError, AttributeError)):
+        return "choices, message or usage are missing in it"
+    return "its form is another"
 
 
 def _root(error: BaseException) -> str:

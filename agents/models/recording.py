@@ -20,7 +20,7 @@ from autogen_core.models import (
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
-from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
 
 from .. import events as ev
 from ..budget import cost_of
@@ -42,6 +42,10 @@ _RESPONSE_KEPT = 400_000
 def estimate_tokens(messages: Sequence[LLMMessage]) -> int:
     """A rough count, for where the endpoint reports none."""
     return sum(len(str(message.content)) for message in messages) // _CHARACTERS_PER_TOKEN + 1
+
+
+class _StreamEnded(Exception):  # noqa: N818 - named by what happened
+    """A streamed answer had no end."""
 
 
 @final
@@ -68,7 +72,8 @@ class RecordingClient(ChatCompletionClient):
     async def ask(
         self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = (), purpose: str
     ) -> CreateResult:
-        """One answer. Raises `ModelUnavailable` when there is none, `UsageError` when there will be none."""
+        """One answer. Raises `ModelUnavailable` when there is none, and when there will be none `UsageError`
+        (a key, a name) or `UnusableEnvironment` (the endpoint is gone)."""
         tries = self._settings.tries
         for attempt in range(1, tries + 1):
             self._lab.stop.check()
@@ -81,6 +86,7 @@ class RecordingClient(ChatCompletionClient):
             except Exception as error:
                 # Any exception of any client's is the call's failure; what it means is the client's to say.
                 fault = self._explain(error)
+                self._count_failure(fault)
                 self._record_failure(messages, purpose, attempt, time.perf_counter() - began, fault)
                 if fault.fatal:
                     raise UsageError(fault.sentence) from None
@@ -89,6 +95,7 @@ class RecordingClient(ChatCompletionClient):
                 await self._lab.stop.unless_stopped(asyncio.sleep(self._pause(attempt, fault)))
             else:
                 self._silent = 0
+                self._count_answer(result)
                 self._record_answer(messages, purpose, attempt, time.perf_counter() - began, result)
                 return result
         raise AssertionError("the loop returns or raises")
@@ -103,9 +110,23 @@ class RecordingClient(ChatCompletionClient):
             async for part in self._inner.create_stream(messages, tools=offered):
                 if isinstance(part, CreateResult):
                     return part
-        raise ValueError("the stream ended without a result")
+        raise _StreamEnded
+
+    def _count_failure(self, fault: CallFault) -> None:
+        answers = self._lab.answers
+        answers.failed += 1
+        answers.fault = fault.sentence
+
+    def _count_answer(self, result: CreateResult) -> None:
+        content = result.content
+        if content and (not isinstance(content, str) or content.strip()):
+            self._lab.answers.given += 1
+        else:
+            self._lab.answers.empty += 1
 
     def _explain(self, error: Exception) -> CallFault:
+        if isinstance(error, _StreamEnded):
+            return CallFault("the stream ended before the answer did", retry=True)
         if isinstance(error, TimeoutError):
             return CallFault(
                 f"no answer within {self._settings.timeout_s:g} s (models.timeout_s)", retry=True
@@ -116,7 +137,7 @@ class RecordingClient(ChatCompletionClient):
         self._silent += 1
         gone: ModelUnavailable = unavailable(self.name, fault, tries)
         if fault.retry and self._silent >= _GIVE_UP_AFTER:
-            return UsageError(f"{gone} Check the endpoint, then run again.")
+            return UnusableEnvironment(f"{str(gone).rstrip('.')}; check the endpoint, then run again.")
         return gone
 
     def _pause(self, attempt: int, fault: CallFault) -> float:

@@ -155,6 +155,15 @@ void make_ready(unsigned threads) {
   busy_waves = (1ul << wave_count) - 1;
 }
 
+// Nobody asked for what lies behind the dynamic LDS, so on a GPU it would be another block's, or not there.
+void check_dynamic_lds(unsigned long long used) {
+  for (unsigned long long at = used; at < KS_DYNAMIC_LDS_BYTES; at++)
+    if (ks_dynamic_lds[at] != 0xff) {
+      reinterpret_cast<KsControl*>(KS_CONTROL)->error = KS_LDS_OVERRUN;
+      __builtin_trap();
+    }
+}
+
 void run(const KsLaunch* launch) {
   const unsigned* const grid = launch->grid;
   const unsigned* const block = launch->block;
@@ -166,10 +175,12 @@ void run(const KsLaunch* launch) {
   slots = launch->slots;
   kernel = as_fibers ? ks_kernels[launch->kernel].fiber : ks_kernels[launch->kernel].loop;
   if (as_fibers) prepare_fibers(block, threads);
+  if (reverse) memset(ks_dynamic_lds, 0xff, KS_DYNAMIC_LDS_BYTES);
   for (unsigned z = 0; z < grid[2]; z++)
     for (unsigned y = 0; y < grid[1]; y++)
       for (unsigned x = 0; x < grid[0]; x++) {
-        ks_state.block = {KsIndex(x), KsIndex(y), KsIndex(z)};
+        ks_state.block = reverse ? KsIndex3{KsIndex(grid[0] - 1 - x), KsIndex(grid[1] - 1 - y), KsIndex(grid[2] - 1 - z)}
+                                 : KsIndex3{KsIndex(x), KsIndex(y), KsIndex(z)};
         // All bits set is a NaN: LDS holds nothing of use until the block writes it.
         memset(ks_lds_begin, 0xff, static_cast<unsigned long>(ks_lds_end - ks_lds_begin));
         memset(ks_dynamic_lds, 0xff, launch->dynamic_lds);
@@ -180,6 +191,7 @@ void run(const KsLaunch* launch) {
         make_ready(threads);
         ks_enter_block();
       }
+  if (reverse) check_dynamic_lds(launch->dynamic_lds);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ from kernel_scientist.agents.messages import EvaluationFailure, Finding, StepFai
 from kernel_scientist.agents.models.offline import OfflineModel
 from kernel_scientist.agents.models.scripted import Reply, ScriptedModel
 from kernel_scientist.agents.requests import Request
+from kernel_scientist.sandbox.errors import UnusableEnvironment
 from kernel_scientist.tools.evaluation import Verdict
 from kernel_scientist.tools.targets.fake import FakeAnswer
 
@@ -42,6 +43,11 @@ BAD: dict[str, Reply] = {
 def test_a_model_that_is_always_bad_fails_its_step_and_not_the_session(
     hold: Hold, agent: str, kind: str
 ) -> None:
+    if agent == "selector" and kind in ("empty", "exception"):
+        # Nobody speaks before the Selector: no model has said anything at all.
+        with pytest.raises(UnusableEnvironment, match="no usable answer"):
+            hold(generations=1, experiments=1, models={agent: ScriptedModel([BAD[kind]])})
+        return
     held = hold(generations=1, experiments=1, models={agent: ScriptedModel([BAD[kind]])})
 
     if agent == "benchmarker":

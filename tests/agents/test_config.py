@@ -46,6 +46,58 @@ def test_a_wrong_setting_is_a_sentence_that_names_it(sets: list[str], said: str,
         load_config(folder=tmp_path, environ={}, sets=sets)
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"generations": 0}, "--generations must be at least 1; it is 0."),
+        ({"limits.max_tokens": 0}, "--max-tokens must be at least 1; it is 0."),
+        ({"limits.max_cost_usd": 0.0}, "--max-cost must be above 0; it is 0.0."),
+        ({"limits.max_cost_usd": float("inf")}, "--max-cost must be a finite number; it is inf."),
+        ({"seed": -1}, "--seed must be at least 0; it is -1."),
+    ],
+)
+def test_a_wrong_flag_is_named_as_it_was_typed(flags: dict[str, object], said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        load_config(folder=tmp_path, environ={}, flags=flags)
+    assert str(error.value) == said
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ftp://host/v1", "http://", "http://host:x/"])
+def test_an_address_that_is_no_endpoint_s_is_refused(address: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'models\.base_url' must be an address such as"):
+        load_config(folder=tmp_path, environ={}, sets=[f"models.base_url={address}"])
+
+
+def test_a_bad_value_is_told_with_the_place_that_set_it(tmp_path: Path) -> None:
+    file = tmp_path / "kernel-scientist.toml"
+    file.write_text("[limits]\nmax_tokens = 0\n")
+    for environ, sets, place in (
+        ({}, [], str(file)),
+        ({"KERNEL_SCIENTIST_LIMITS__MAX_TOKENS": "0"}, [], "environment variable KERNEL_SCIENTIST_LIMITS__M"),
+        ({"KERNEL_SCIENTIST_LIMITS__MAX_TOKENS": "9"}, ["limits.max_tokens=0"], "--set: "),
+    ):
+        with pytest.raises(UsageError) as error:
+            load_config(folder=tmp_path, environ=environ, sets=sets)
+        assert str(error.value).startswith(place)
+        assert str(error.value).endswith("'limits.max_tokens' must be at least 1; it is 0.")
+
+
+def test_a_table_and_an_unknown_key_in_it_are_told_what_keys_there_are(tmp_path: Path) -> None:
+    for setting in ("models=1", "models.zz=1", "models={zz=1}"):
+        with pytest.raises(UsageError, match=r"base_url, .*prices\.$"):
+            load_config(folder=tmp_path, environ={}, sets=[setting])
+
+
+def test_a_file_with_a_byte_order_mark_is_read_and_a_folder_named(tmp_path: Path) -> None:
+    file = tmp_path / "kernel-scientist.toml"
+    file.write_bytes(b"\xef\xbb\xbfgenerations = 7\n")
+    assert load_config(folder=tmp_path, environ={}).generations == 7
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(UsageError, match="is a folder"):
+        load_config(folder=tmp_path, environ={})
+
+
 def test_unknown_keys_are_found_in_the_file_and_in_the_environment(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"KERNEL_SCIENTIST_MODLE: .* did you mean 'model'"):
         load_config(folder=tmp_path, environ={"KERNEL_SCIENTIST_MODLE": "x"})

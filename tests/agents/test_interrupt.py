@@ -41,6 +41,28 @@ def test_ctrl_c_during_an_evaluation_ends_the_session_in_order_with_130(hold: Ho
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_twice_at_once_is_one_request(hold: Hold, number: signal.Signals) -> None:
+    """As `timeout` does: it signals the process, then the process's group."""
+    evaluations = 0
+
+    def script(constants: dict[str, Any]) -> FakeAnswer:
+        nonlocal evaluations
+        evaluations += 1
+        if evaluations == 8:
+            os.kill(os.getpid(), number)
+            time.sleep(0.05)
+            os.kill(os.getpid(), number)
+            time.sleep(0.2)
+        return times(constants)
+
+    held = hold(script=script, generations=50)
+    assert (held.result.status, held.result.exit_code) == ("interrupted", 130)
+    assert isinstance(held.events[-1], ev.RunFinished)
+    assert not list(held.run.path.glob(".*.part"))
+    assert signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL)
+
+
 def test_cancelling_the_caller_s_task_does_not_hang(tmp_path: Path) -> None:
     started, release = threading.Event(), threading.Event()
     calls = 0
@@ -68,8 +90,9 @@ def test_cancelling_the_caller_s_task_does_not_hang(tmp_path: Path) -> None:
             release.set()
 
     asyncio.run(main())
-    info = Run.open("last", runs_dir=tmp_path).info
-    assert info.status == "interrupted"
+    run = Run.open("last", runs_dir=tmp_path)
+    assert (run.info.status, run.info.stop_reason) == ("interrupted", "cancelled")
+    assert not any(isinstance(event, ev.ErrorRecorded) for event in run.events())
 
 
 def test_a_fault_of_the_observer_s_reaches_the_caller_as_it_is(hold: Hold) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from kernel_scientist.agents import Config, Limits
+from kernel_scientist.agents import Config, Limits, list_runs
 from kernel_scientist.agents import events as ev
 from kernel_scientist.agents.config import ModelsConfig, Price
 from kernel_scientist.agents.messages import Finding
-from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
 
 from .conftest import Hold
 from .openai_server import KEY, Refuse, Say, serve
@@ -132,10 +132,14 @@ def test_a_cost_limit_without_a_price_is_refused_before_anything_is_sent(hold: H
         (Refuse(429, "slow down", retry_after="0.01"), "go slower"),
         (Refuse(500, "oops"), "500: oops"),
         (Refuse(503, "busy"), "503: busy"),
-        (b"<html>an error page</html>", "not the protocol"),
-        (b"", "not the protocol"),
+        (b"<html>an error page</html>", "is not an OpenAI chat completion"),
+        (b"", "is not an OpenAI chat completion"),
+        (b"{}", "is not an OpenAI chat completion"),
+        (b'{"choices": []}', "is not an OpenAI chat completion"),
+        (b'{"choices": [{"message": null}]}', "is not an OpenAI chat completion"),
+        (b"[1, 2]", "is not an OpenAI chat completion"),
     ],
-    ids=["429", "500", "503", "html", "empty"],
+    ids=["429", "500", "503", "html", "empty", "no choices", "empty choices", "no message", "a list"],
 )
 def test_a_passing_fault_is_retried_and_every_attempt_recorded(hold: Hold, fault: Any, said: str) -> None:
     count = 0
@@ -150,15 +154,40 @@ def test_a_passing_fault_is_retried_and_every_attempt_recorded(hold: Hold, fault
     assert held.result.status == "improved"
     failed = [call for call in held.of(ev.ModelCall) if call.error]
     assert len(failed) == 2 and said in failed[0].error
+    for internal in ("object", "attribute", "Error", "subscriptable", "index"):
+        assert internal not in failed[0].error, failed[0].error
     assert held.run.info.totals.model_calls == count
 
 
 def test_an_endpoint_that_stays_down_ends_the_session_with_a_sentence(hold: Hold, tmp_path: Path) -> None:
-    with serve(lambda body: Refuse(503, "busy")) as server, pytest.raises(UsageError, match="503: busy"):
+    gone = pytest.raises(UnusableEnvironment, match="503: busy")
+    with serve(lambda body: Refuse(503, "busy")) as server, gone:
         hold(config=config(server.url), generations=5)
     (run,) = (tmp_path / "runs").iterdir()
     info = json.loads((run / "run.json").read_text())
-    assert info["status"] == "failed" and info["exit_code"] == 2 and "busy" in info["stop_reason"]
+    assert info["status"] == "failed" and info["exit_code"] == 5 and "busy" in info["stop_reason"]
+
+
+@pytest.mark.parametrize(
+    "answer", [b"<html>a page</html>", b"{}", Refuse(400, "no"), Say("")], ids=["html", "{}", "400", "blank"]
+)
+def test_a_session_that_never_got_an_answer_fails_and_says_so(
+    hold: Hold, tmp_path: Path, answer: Any
+) -> None:
+    with serve(lambda body: answer) as server, pytest.raises(UnusableEnvironment, match="no usable answer"):
+        hold(config=config(server.url), generations=1)
+    (run,) = list_runs(tmp_path / "runs")
+    assert (run.info.status, run.info.exit_code) == ("failed", 5)
+    assert list(run.events())[-1].kind == "run_finished"
+
+
+def test_useless_answers_are_a_result_and_their_number_is_told(hold: Hold) -> None:
+    with serve(lambda body: Say("I would rather not.")) as server:
+        held = hold(config=config(server.url), generations=1)
+    assert held.result.exit_code == 3
+    assert held.result.stop_reason == (
+        "all 1 generations are done; 3 of 3 answers of the models could not be used"
+    )
 
 
 def test_a_request_that_is_refused_costs_its_step_and_not_the_session(hold: Hold) -> None:

@@ -11,7 +11,9 @@ from kernel_scientist.agents import Run, list_runs
 from kernel_scientist.agents import events as ev
 from kernel_scientist.agents.messages import GenerationTask
 from kernel_scientist.agents.recorder import Recorder, new_run_folder
+from kernel_scientist.agents.run import LOCK_FILE, PROCESS_GONE
 from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.files import FileLock
 from kernel_scientist.tools.evaluation import Comparison, Evaluation, Interval, ShapeTiming, Verdict
 
 from .conftest import Hold
@@ -157,6 +159,51 @@ def test_a_damaged_run_file_is_a_usage_error_that_names_it(hold: Hold) -> None:
     (run.path / "run.json").write_text('{"id": 1')
     with pytest.raises(UsageError, match=r"run\.json"):
         _ = run.info
+
+
+def test_damaged_runs_are_listed_and_say_what_is_wrong(hold: Hold) -> None:
+    run = hold(generations=1).run
+    run_file, record = run.path / "run.json", run.path / "events.jsonl"
+    assert (run.damage, run.record_faults(), run.missing_files()) == ("", [], [])
+    run.candidates()[1].path.unlink()
+    (missing,) = run.missing_files()
+    assert "candidates/0001/kernel.hip is missing" in missing
+    record.write_bytes(b"")
+    assert "is empty" in run.record_faults()[0]
+    record.unlink()
+    assert "is missing" in run.record_faults()[0]
+    run_file.write_text("{")
+    assert "is damaged: " in run.damage
+    run_file.unlink()
+    record.touch()
+    assert "run.json: is missing" in run.damage
+    assert [one.id for one in list_runs(run.path.parent)] == [run.id]
+
+
+def test_a_run_whose_process_was_killed_is_interrupted(hold: Hold) -> None:
+    seen: list[str] = []
+
+    def look(event: ev.Event) -> None:
+        if isinstance(event, ev.GenerationStarted):
+            seen.append(Run.open("last", runs_dir=runs).info.status)
+
+    runs = hold(generations=1).run.path.parent
+    run = hold(generations=1, observer=look).run
+    assert seen == ["running"]
+    assert not (run.path / LOCK_FILE).exists()
+    file = run.path / "run.json"
+    file.write_text(file.read_text().replace('"improved"', '"running"'))
+    assert run.info.status == "running", "without a lock file nothing is known"
+    (run.path / LOCK_FILE).touch()
+    assert (run.info.status, run.info.stop_reason) == ("interrupted", PROCESS_GONE)
+    with FileLock(run.path / LOCK_FILE):
+        assert run.info.status == "running"
+
+
+def test_runs_are_not_looked_for_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="not a folder"):
+        list_runs(tmp_path / "file")
 
 
 def test_a_secret_is_blotted_out_of_everything_written(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from kernel_scientist.tools.problem import Problem, list_problems
 from kernel_scientist.tools.targets import resolve_target
 from kernel_scientist.tools.targets.cpu import CpuTarget
 
-STAGES = ("compile", "correctness", "timing", "total")
+STAGES = ("compile", "correctness", "gfx942", "timing", "total")
 COMPARISONS = 3
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from kernel_scientist.agents import Run
 from kernel_scientist.agents.cli import entry
 from kernel_scientist.agents.cli.knowledge import FIRST_USE
+from kernel_scientist.agents.cli.places import naming_the_run
 from kernel_scientist.agents.cli.reference import command_paths, reference_page
 from kernel_scientist.sandbox.errors import SandboxError, UsageError
 
 from .conftest import Command, entry_point
+from .recorded import write_run
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -43,6 +47,13 @@ def test_an_unknown_subcommand_is_refused_with_the_nearest_name(command: Command
         ("run", "matmul", "--target", "toaster"),
         ("bench", "missing.hip", "--problem", "matmul"),
         ("bench", "tiled"),
+        ("bench", "tiled", "--problem", "matmul", "--seed", "-1"),
+        ("run", "matmul", "--seed", "-1"),
+        ("run", "matmul", "--set", "seed=-1"),
+        ("run", "matmul", "--max-cost", "inf"),
+        ("knowledge", "add", ""),
+        ("knowledge", "add", "x", "--tag", ""),
+        ("knowledge", "search", ""),
         ("problem", "show", "no-such-problem"),
         ("transcript", "show", "no-such-run"),
         ("knowledge", "search"),
@@ -111,6 +122,44 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     script = f"{' '.join(entry_point())} problem show matmul --json | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert (done.stdout.splitlines()[0], done.stderr) == ("{", "")
+
+
+def test_a_reader_that_leaves_in_the_middle_is_no_error(tmp_path: Path) -> None:
+    script = f"{' '.join(entry_point())} transcript show --runs-dir {tmp_path}/runs last"
+    folder = write_run(tmp_path / "runs")
+    lines = (folder / "events.jsonl").read_bytes()
+    # More than a pipe holds, so that writing fails and not only the last flush.
+    (folder / "events.jsonl").write_bytes(lines * 40)
+    done = subprocess.run(
+        ["bash", "-c", f"{script} | head -n 1; echo ${{PIPESTATUS[0]}}"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.stdout.splitlines()[1], done.stderr) == ("0", "")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])
+def test_a_standard_stream_that_is_closed_is_no_error(closed: str) -> None:
+    script = f"{' '.join(entry_point())} problem list {closed}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_failure_names_the_run_that_it_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_run(tmp_path)
+    (started, *_) = Run(folder).events()
+
+    def fail(**_: object) -> int:
+        with naming_the_run(tmp_path) as notice:
+            notice(started)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry.app, "main", fail)
+    assert entry.run_command(["run", "--json"]) == 130
+    assert json.loads(capsys.readouterr().out)["error"]["path"] == str(folder)
+    assert entry.run_command(["run"]) == 130
+    assert str(folder) in capsys.readouterr().err
 
 
 def test_help_loads_nothing_that_it_does_not_need() -> None:

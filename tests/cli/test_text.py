@@ -20,7 +20,7 @@ from kernel_scientist.tools.evaluation import Interval
         ("a\rb", "ab"),
         ("one\r\ntwo", "one\ntwo"),
         ("ab\u202ecd", "abcd"),
-        ("\x9b31mtext", "31mtext"),
+        ("\x9b31mtext", "text"),
         ("tab\tand\nline", "tab\tand\nline"),
         ("Grüße, 速い", "Grüße, 速い"),
     ],

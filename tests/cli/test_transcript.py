@@ -137,6 +137,53 @@ def test_a_half_written_last_line_is_passed_over_and_said(command: Command, fold
     assert "1 damaged line" in done.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("show", "--generation", "99"), ("show", "--generation", "-1"), ("tail", "-n", "-5"),
+     ("list", "--runs-dir", "file")],
+)  # fmt: skip
+def test_a_generation_a_count_or_a_place_that_cannot_be_is_refused(
+    command: Command, folder: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").touch()
+    done = command("transcript", *arguments)
+    assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
+
+
+def test_one_damaged_run_does_not_hide_the_others(command: Command, folder: Path) -> None:
+    for name, file in (("20250101-broken", "run.json"), ("20250102-halved", "events.jsonl")):
+        (folder.parent / name).mkdir()
+        (folder.parent / name / file).touch()
+    done = command("transcript", "list")
+    assert done.code == 0
+    assert [line.split()[0] for line in done.out.splitlines()[1:]] == [
+        "20250101-broken", "20250102-halved", RUN_ID,
+    ]  # fmt: skip
+    assert done.out.count("damaged") == 2
+    assert len(done.err.splitlines()) == 2
+    states = [one["status"] for one in command("transcript", "list", "--json").json]
+    assert states == ["damaged", "damaged", "improved"]
+
+
+def test_what_is_missing_of_a_run_is_told(command: Command, folder: Path) -> None:
+    (folder / "candidates" / "0001" / "kernel.hip").unlink()
+    assert "0001/kernel.hip is missing" in command("transcript", "show").err
+    (folder / "events.jsonl").write_bytes(bytes(range(256)) * 4)
+    for arguments in (("show",), ("tail", "--no-follow")):
+        assert "damaged lines of" in command("transcript", *arguments).err
+    (folder / "events.jsonl").unlink()
+    assert "is missing" in command("transcript", "show").err
+
+
+def test_tail_ends_when_the_process_of_the_run_is_gone(command: Command, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs", finished=False)
+    (folder / "running.lock").touch()
+    done = command("transcript", "tail")
+    assert done.code == 0
+    assert "the process is gone" in done.err
+    assert "interrupted (the process is gone)" in command("transcript", "list").out
+
+
 def test_tail_follows_a_run_until_it_has_finished(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "runs", finished=False)
     finished = write_run(tmp_path / "other")

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kernel_scientist.knowledge import FakeEmbedder, KnowledgeBase, count_tokens, pack
+from kernel_scientist.knowledge import FakeEmbedder, KnowledgeBase, count_tokens, pack, store
+from kernel_scientist.knowledge.database import connect
 from kernel_scientist.sandbox.errors import (
     InternalError,
     KernelScientistError,
@@ -149,6 +150,44 @@ def test_a_closed_base_refuses(base: KnowledgeBase) -> None:
 
     with pytest.raises(InternalError, match="closed"):
         base.search("x")
+
+
+@pytest.mark.parametrize("tag", ["", "  ", "a\x1b[2Jb", "a\nb", "\u202e", "x" * 200])
+def test_a_tag_that_cannot_be_read_or_typed_is_refused(base: KnowledgeBase, write: Write, tag: str) -> None:
+    with pytest.raises(UsageError, match="tag"):
+        base.add(write("a.md", "text\n"), tags=[tag])
+    assert base.documents() == []
+
+
+def test_an_empty_source_is_not_the_current_folder(base: KnowledgeBase) -> None:
+    with pytest.raises(UsageError, match="empty"):
+        base.add("")
+
+
+def test_a_folder_of_the_program_s_own_that_cannot_be_made_is_the_machine_s_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("KERNEL_SCIENTIST_HOME", str(tmp_path / "file" / "home"))
+
+    with pytest.raises(UnusableEnvironment, match="set KERNEL_SCIENTIST_HOME"):
+        KnowledgeBase.open(embedder=FakeEmbedder())
+
+
+def test_a_library_that_does_not_fit_on_the_disk_leaves_no_half_of_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def small(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages + 60}")
+        return connection
+
+    monkeypatch.setattr(store, "connect", small)
+    with pytest.raises(UnusableEnvironment, match=r"No space is left .* try again\.$"):
+        KnowledgeBase.open(tmp_path / "small", embedder=FakeEmbedder())
+    with KnowledgeBase.open(tmp_path / "small", embedder=FakeEmbedder(), library=False) as base:
+        assert base.documents() == []
 
 
 def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path) -> None:

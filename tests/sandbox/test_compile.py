@@ -213,7 +213,7 @@ MISMATCHES = {
     ),
     "too few arguments": (
         EntryPoint("scale", SCALE.arguments[:2], 256),
-        "scale: the plan passes 2 arguments but the kernel takes 3.",
+        "scale: the plan passes 2 arguments but the kernel takes 3",
     ),
     "a number for a pointer": (
         EntryPoint("scale", (number("m"), *SCALE.arguments[1:]), 256),
@@ -232,9 +232,18 @@ MISMATCHES = {
         "argument 1 of matmul<TILE>, 'a': the plan passes a bfloat16 buffer but the kernel takes const "
         "float*",
     ),
+    "arguments for what is no template": (
+        EntryPoint("scale<3>", SCALE.arguments, 256),
+        "kernel 'scale<3>' of the plan: scale is not a template; write scale",
+    ),
+    "two arguments at once": (
+        EntryPoint("scale", (number("m"), number("2", "float32"), buffer("a")), 256),
+        "argument 1 of scale, 'm': the plan passes an int32 number but the kernel takes HIP_vector_type<float, "
+        "4>*; argument 3 of scale, 'a': ",
+    ),
     "a template argument that is missing": (
         EntryPoint("matmul", TILED.arguments, 256),
-        "kernel 'matmul' of the plan: ",
+        "kernel 'matmul' of the plan: matmul is a template; write its arguments too",
     ),
 }
 
@@ -254,7 +263,7 @@ def test_a_device_function_is_no_kernel() -> None:
     source = MATMUL + "__device__ void helper(float* p) { *p = 1; }\n"
     request = CompileRequest(source, (EntryPoint("helper", (buffer("p"),), 64),), TILE_16)
     mismatch = failure(open_compiler("gfx942"), request)
-    assert (mismatch.stage, mismatch.message) == ("plan", "helper of the plan is not a __global__ function.")
+    assert (mismatch.stage, mismatch.message) == ("plan", "helper of the plan is not a __global__ function")
 
 
 # Types that may hold a dtype, and types that may not.

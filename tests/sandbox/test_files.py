@@ -20,6 +20,7 @@ from kernel_scientist.sandbox.files import (
     data_home,
     explain_os_error,
     explained,
+    read_regular,
 )
 
 
@@ -40,6 +41,23 @@ def test_without_it_the_xdg_folders_are_used_and_relative_ones_ignored(
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert data_home() == tmp_path / "data" / "kernel-scientist"
     assert cache_home() == tmp_path / ".cache" / "kernel-scientist"
+
+
+def test_only_regular_files_within_the_limit_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"12345")
+    assert read_regular(file, 5) == b"12345"
+    os.mkfifo(tmp_path / "pipe")
+    for path, says in (
+        (file, "it has 5 bytes or more, and may have 4"),
+        (Path("/proc/self/status"), "it has 5 bytes or more"),
+        (Path("/dev/zero"), "it is not a regular file"),
+        (tmp_path / "pipe", "it is not a regular file"),
+        (tmp_path, "it is a folder"),
+        (tmp_path / "none", "No such file"),
+    ):
+        with pytest.raises(OSError, match=says):
+            read_regular(path, 4)
 
 
 def test_a_written_file_replaces_the_old_one_and_leaves_nothing_else(tmp_path: Path) -> None:

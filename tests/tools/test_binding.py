@@ -143,7 +143,12 @@ args = ["a", "c"]
         ('block = ["TILE", "TILE"]', 'block = "TILE / 2"', "not an integer; use // or cdiv"),
         ('block = ["TILE", "TILE"]', 'block = "threads"', "unknown name 'threads'"),
         ('"cdiv(m, TILE)"]', '"70000"]', "70000 blocks along y, over the limit of 65535"),
-        ('"cdiv(n, TILE)"', '"2 ** 31"', "blocks along x"),
+        ('"cdiv(n, TILE)"', '"2 ** 31"', "2147483648 blocks along x, over the limit of 2147483647"),
+        (
+            '"cdiv(n, TILE)"',
+            '"2 ** 31 - 1"',
+            "blocks along x, 34359738352 threads, over the limit of 4294967295 threads",
+        ),
         ('"cdiv(n, TILE)"', '"n // 0"', "divides by zero"),
         ("args", "lds = 65537\nargs", "lds is 65537 bytes; a block may have 0 to 65536"),
         ("args", 'lds = "-4"\nargs', "lds is -4 bytes"),
@@ -158,9 +163,13 @@ args = ["a", "c"]
 )
 def test_what_a_launch_may_not_ask_for(matmul: Problem, old: str, new: str, message: str) -> None:
     assert old in LAUNCH
-    error = refusal(matmul, kernel(LAUNCH.replace(old, new)))
+    candidate = kernel(LAUNCH.replace(old, new))
+    error = refusal(matmul, candidate)
     assert message in str(error)
-    assert error.line == 4
+    # A key's own line; but the table's for what no key alone says.
+    lines = candidate.source.splitlines()
+    changed = next(number for number, line in enumerate(lines, 1) if new.split("\n")[0] in line)
+    assert error.line == (4 if "launch" in message else changed)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +197,13 @@ def test_constants_must_have_names_and_values_of_their_own(
         ("s", "float32", "m - 100", "0", "0 elements"),
         ("s", "float32", "2 ** 40", "0", "over 16 GiB"),
         ("s", "int32", "1", "0.5", "cannot start as 0.5"),
+        ("s", "uint8", "1", "-5", "cannot start as -5; write an integer that the dtype can hold"),
+        ("s", "int8", "1", "128", "cannot start as 128"),
+        ("s", "int64", "1", "9223372036854775808", "cannot start as 9223372036854775808"),
+        ("s", "float16", "1", "1e6", "cannot start as 1000000.0"),
+        ("s", "float32", "1", "1e39", "cannot start as 1e+39"),
+        ("s", "float8_e4m3fnuz", "1", "inf", "cannot start as inf"),
+        ("s", "int32", "1", "nan", "cannot start as nan"),
         ("s", "float32", "TILES", "0", "did you mean 'TILE'?"),
     ],
 )
@@ -197,7 +213,22 @@ def test_scratch_must_be_new_and_of_a_usable_size(
     table = f'[[scratch]]\nname = "{name}"\ndtype = "{dtype}"\nsize = "{size}"\ninit = {init}'
     error = refusal(matmul, kernel(table, LAUNCH))
     assert message in str(error)
-    assert error.line == 4
+    assert error.line == {"taken": 5, "start": 8}.get(message.split()[1 if "start" in message else -1], 7)
+
+
+@pytest.mark.parametrize(("dtype", "init"), [("float32", "nan"), ("float16", "-inf"), ("uint8", "255")])
+def test_scratch_may_start_as_whatever_its_dtype_holds(matmul: Problem, dtype: str, init: str) -> None:
+    table = f'[[scratch]]\nname = "s"\ndtype = "{dtype}"\nsize = 1\ninit = {init}'
+    (buffer,) = bind(kernel(table, LAUNCH), matmul, SHAPE).scratch
+    assert repr(buffer.init) == init
+
+
+def test_a_value_worth_trying_may_use_only_what_the_constant_may(matmul: Problem) -> None:
+    tune = '[tune]\nTILE = [8, "{}"]'
+    bind(kernel(tune.format("16 if m > 64 else 8"), LAUNCH), matmul, SHAPE)
+    error = refusal(matmul, kernel(tune.format("width"), LAUNCH))
+    assert "the value 'width' of 'TILE' in [tune] uses 'width'" in str(error)
+    assert error.line == 5
 
 
 def test_exactly_the_limits_are_allowed(matmul: Problem) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,16 @@ def test_a_plan_is_read_as_written() -> None:
         ("SCALE = 0.5", '"a b" = 1', 5, "cannot be the name of a constant"),
         ("TILE = [8,", "TILES = [8,", 8, "did you mean 'TILE'?"),
         ("[8, 16, 32, 64]", "[]", 8, "no value"),
+        ("[8, 16, 32, 64]", "8", 8, "'tune.TILE': write a list, TILE = [...]"),
+        ("[constants]", "[[constants]]", 2, "'constants': write a table, [constants]"),
+        (SOURCE[SOURCE.index("[[launch]]") : SOURCE.index("*/")], "[launch]\n", 17, "write it as [[launch]]"),
+        ('kernel = "whole"', "kernel = 3", 25, "'launch.2.kernel': write a text in quotes"),
+        ("SCALE = 0.5", "SCALE = nan", 5, "write a finite number, not nan"),
+        ("SCALE = 0.5", 'SCALE = "0 # x"', 5, "arithmetic on one line, without '#'"),
+        ("SCALE = 0.5", 'SCALE = "(1\\n+ 2)"', 5, "'(1\\n+ 2)' must be arithmetic on one line"),
+        ("SCALE = 0.5", f'"{"x " * 900}" = 1', 5, "x x  ...  x x"),
+        ('["TILE * TILE <= 1024"]', '"TILE"', 9, "'where' is a list of expressions in quotes"),
+        ("TILE * TILE <= 1024", "1 // (TILE - 16)", 9, "own rule '1 // (TILE - 16)': '1 // (TILE - 16)' div"),
         ("TILE * TILE <= 1024", "TILE * m <= 1024", 9, "may only use constants, not 'm'"),
         ('dtype = "float32"', 'dtype = "float23"', 13, "did you mean 'float32'?"),
         ("init = 0", 'init = "0"', 15, "write a number"),
@@ -87,8 +98,8 @@ def test_a_plan_is_read_as_written() -> None:
         ('kernel = "part<TILE>"', "", 17, "the key 'kernel' is missing"),
         ('kernel = "part<TILE>"', 'kernel = "part(); evil"', 19, "is not the name of a kernel"),
         ('kernel = "part<TILE>"', 'kernel = "part<1 /* >"', 19, "is not the name of a kernel"),
-        ("grid = 1", "grid = [1, 1, 1, 1]", 26, "at most 3 items"),
-        ("grid = 1", "grid = []", 26, "at least 1 item"),
+        ("grid = 1", "grid = [1, 1, 1, 1]", 26, "'launch.2.grid': give at most 3, not 4"),
+        ("grid = 1", "grid = []", 26, "'launch.2.grid': is empty; write a list, grid = [...]"),
         ("block = 64", "block = '64 +'", 27, "cannot be parsed"),
         ('repeat = "2"', "repeat = [2]", 29, "write a number"),
     ],
@@ -194,6 +205,15 @@ def test_an_unreadable_kernel_file_is_named(tmp_path: Path) -> None:
         Kernel.load(tmp_path / "none.hip")
     with pytest.raises(UsageError, match="cannot be read"):
         Kernel.load(tmp_path)
+    with pytest.raises(UsageError, match="not a regular file"):
+        Kernel.load("/dev/zero")
+    os.mkfifo(tmp_path / "pipe.hip")
+    with pytest.raises(UsageError, match="not a regular file"):
+        Kernel.load(tmp_path / "pipe.hip")
+    with (tmp_path / "huge.hip").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(UsageError, match="and may have 1048576"):
+        Kernel.load(tmp_path / "huge.hip")
     binary = tmp_path / "binary.hip"
     binary.write_bytes(b"/* plan\n\xff\n*/")
     with pytest.raises(UsageError, match=r"binary\.hip, line 2: is not UTF-8"):

@@ -35,8 +35,19 @@ def test_files_of_the_host_are_refused(line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    ['#line 7 "/etc/hosts"', '# 7 "/etc/hosts" 3', "%: line 7", "#/**/line 7", "#li\\\nne 7", "#\tline\t7"],
+)
+def test_text_that_moves_the_compilers_places_is_refused(line: str) -> None:
+    violation = policy_violation(f"\n{line}\nint a b;")
+    assert violation is not None
+    assert violation.startswith("line 2: ") and "misplace" in violation
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        '#define line 1\n#pragma line\n// #line 7\nint line = __LINE__; /*\n# 7 "x"\n*/',
         "#include <hip/hip_runtime.h>\n#include <hip/hip_fp16.h>\n#include <stdint.h>\n#include <cstdint>",
         "// stream, time, exit, cache, fork, system, popen, socket",
         '/* #include <fstream>\n#include "/etc/passwd" */',
@@ -60,7 +71,7 @@ def test_a_very_long_source_is_read_quickly() -> None:
 
 
 def test_cleaned_text_cannot_steer_a_terminal() -> None:
-    assert clean("a\x1b[2Jb\u202ec\x00d\te\n") == "a\ufffd[2Jb\ufffdc\ufffdd\te\n"
+    assert clean("a\x1b[2Jb\u202ec\x00d\te\n") == "ab\ufffdc\ufffdd\te\n"
 
 
 def test_cleaned_text_is_bounded_and_says_what_is_missing() -> None:

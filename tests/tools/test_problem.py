@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +178,7 @@ def test_held_out_shapes_keep_to_the_domain_and_are_new(folder: Path) -> None:
             18,
             "no multiple of 1 lies between",
         ),
-        ("rows = { min = 2", "rows = { min = 0", 17, "greater than or equal to 1"),
+        ("rows = { min = 2", "rows = { min = 0", 17, "'domain.rows.min': must be at least 1"),
         ("[shapes.cpu]", "[shapes.gpu]", 30, "'cpu' or 'mi300'"),
         ("{ rows = 8, columns = 5 }", "{ rows = 7, columns = 5 }", 31, "rows = 7 is not a multiple of 2"),
         ("{ rows = 8, columns = 5 }", "{ rows = 8 }", 31, "lacks the dimension 'columns'"),
@@ -191,13 +193,25 @@ def test_held_out_shapes_keep_to_the_domain_and_are_new(folder: Path) -> None:
         ('["rows.hip"]', '["../rows.hip"]', 3, "is not the name of a .hip file"),
         ('["rows.hip"]', '["other.hip"]', None, "lists the kernel 'other.hip', which is not in the folder"),
         ('flops = "2 *', 'flops = "2 **', 26, "cannot be parsed"),
+        ("rows = { min = 2", "rows = { min = true", 17, "write a whole number"),
+        ('title = "Scaled rows"', "title = 3", 1, "'title': write a text in quotes"),
+        ('["normal", "uniform"]', "[]", 4, "'distributions': is empty; write a list, distributions = [...]"),
+        ("[inputs]\n", "[[inputs]]\n", 6, "'inputs': write a table, [inputs]"),
+        ('["rows", "columns"], order', '["1 // (rows - 2)"], order', 7, "'1 // (rows - 2)' divides"),
+        ('["rows", "columns"], order', '["rows - 5"], order', 7, "'x': 'rows - 5' is -3 for rows = 2"),
+        ('["rows", "columns"], order', '["rows / 4"], order', 7, "is 0.5, not an integer"),
+        ('["rows", "columns"], order', '["rows", "2 ** 50"], order', 7, "more bytes than any device has"),
+        ('"float32", value = "1 / rows"', '"int8", value = 1000', 14, "scalar 's': 1000 does not fit int8"),
+        ('"float32", value = "1 / rows"', '"int32", value = "1 / rows"', 14, "0.5 does not fit int32"),
+        ('value = "1 / rows"', 'value = "1 / (rows - 8)"', 14, "divides by zero for rows = 8"),
+        ("rtol = 0.01", 'rtol = "1 / (rows - 8)"', 21, "tolerance.rtol: '1 / (rows - 8)' divides by zero"),
     ],
 )
 def test_a_mistake_in_problem_toml_is_named_with_its_line(
     folder: Path, old: str, new: str, line: int | None, message: str
 ) -> None:
     rewrite(folder / "problem.toml", old, new)
-    if "**" in new:
+    if new == 'flops = "2 **':
         rewrite(folder / "problem.toml", "2 ** rows", "2 * * rows")
     with pytest.raises(ProblemError) as caught:
         Problem.load(folder)
@@ -230,6 +244,16 @@ def test_a_mistake_in_problem_toml_is_named_with_its_line(
         ("s * x", "s * x.T", 7, "returned 'y' of shape (5, 8), not (8, 5)"),
         ("s * x", "scale * x", 8, "reference() raised NameError"),
         ("def magnitude", "def size", None, "must define the function 'magnitude'"),
+        ("s * x", "s * x.astype(complex)", 7, "returned 'y' of complex128, not of real numbers"),
+        ("s * x", "x.astype(object)", 7, "returned 'y' of object, not of real numbers"),
+        ("import numpy as np", "import numpy as np\nopen('/no/such')", 2, "loading it raised FileNotFound"),
+        ('    return {"y', '    raise KeyboardInterrupt\n    return {"y', 8, "raised KeyboardInterrupt"),
+        (
+            '    return {"y',
+            "    raise GeneratorExit('a\\nb')\n    return {\"y",
+            8,
+            "raised GeneratorExit: a b",
+        ),
     ],
 )
 def test_a_mistake_in_reference_py_is_named_with_its_line(
@@ -243,6 +267,38 @@ def test_a_mistake_in_reference_py_is_named_with_its_line(
     assert message in str(caught.value)
     assert caught.value.line == line
     assert str(caught.value).startswith(str(folder.resolve() / "reference.py"))
+
+
+def test_ctrl_c_in_a_reference_is_the_users(folder: Path) -> None:
+    pressed = "    import signal; signal.raise_signal(signal.SIGINT)\n    draw ="
+    rewrite(folder / "reference.py", "    draw =", pressed)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        Problem.load(folder).inputs(np.random.default_rng(1), "normal", SHAPE)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_formula_without_a_value_for_a_shape_that_nobody_listed_is_the_problems_fault(folder: Path) -> None:
+    rewrite(folder / "problem.toml", "cdiv(rows, 2)", "cdiv(rows, 2 * (rows < 101))")
+    problem = Problem.load(folder)
+    with pytest.raises(ProblemError, match=r"toml, line 11: shape of 'count': .* by zero for rows = 102"):
+        problem.buffer("count").nbytes({"rows": 102, "columns": 1})
+
+
+@pytest.mark.parametrize("file", ["problem.toml", "reference.py"])
+def test_only_regular_files_of_a_usable_size_are_read(folder: Path, file: str) -> None:
+    def use() -> None:
+        Problem.load(folder).inputs(np.random.default_rng(1), "normal", SHAPE)
+
+    (folder / file).unlink()
+    (folder / file).touch()
+    os.truncate(folder / file, 2**40)
+    with pytest.raises(ProblemError, match="it has 1099511627776 bytes or more"):
+        use()
+    (folder / file).unlink()
+    os.mkfifo(folder / file)
+    with pytest.raises(UsageError, match=r"has no problem\.toml|not a regular file"):
+        use()
 
 
 def test_using_a_problem_writes_nothing_into_its_folder(folder: Path) -> None:
@@ -302,7 +358,7 @@ def test_a_sound_problem_has_no_findings(folder: Path) -> None:
             "rng = np.random.default_rng(); draw = ",
             "different arrays for the same rng",
         ),
-        ("rows.hip", "block = 64", "block = 2048", "line 2: a block of 2048 threads"),
+        ("rows.hip", "block = 64", "block = 2048", "line 5: a block of 2048 threads"),
         ("rows.hip", '"y", ', "", "no launch is given the output 'y'"),
         ("rows.hip", "[[launch]]", "[[lanch]]", "did you mean 'launch'?"),
     ],

@@ -10,6 +10,8 @@ import pytest
 
 from kernel_scientist.tools.statistics import (
     geometric_mean_speedup,
+    paired_noise,
+    pairs_for,
     quartiles,
     signed_rank_cut,
     speedup_interval,
@@ -100,6 +102,56 @@ def test_noise_of_several_shapes_averages_out() -> None:
 
 def test_a_shape_with_fewer_pairs_limits_the_overall_level() -> None:
     assert geometric_mean_speedup([[0.1] * 30, [0.2] * 3], 0.99).level == pytest.approx(0.75)
+
+
+def test_a_shape_with_more_pairs_than_another_loses_none() -> None:
+    many = geometric_mean_speedup([[0.0, 0.4] * 10, [0.2] * 10], 0.99)
+    assert many.value == pytest.approx(math.exp(0.2))
+    assert many.level == 0.99
+    uneven = geometric_mean_speedup([[0.1] * 23, [0.3] * 9], 0.99)
+    assert uneven.low == pytest.approx(math.exp(0.2))
+
+
+def test_an_allowance_widens_the_interval_to_both_sides_and_moves_nothing() -> None:
+    pairs = [0.001 * i for i in range(-10, 11)]
+    plain, wide = speedup_interval(pairs, 0.99), speedup_interval(pairs, 0.99, allowance=0.01)
+    assert wide.value == plain.value
+    assert math.log(wide.low) == pytest.approx(math.log(plain.low) - 0.01)
+    assert math.log(wide.high) == pytest.approx(math.log(plain.high) + 0.01)
+
+
+def test_the_noise_of_pairs_is_found_beside_drift_and_outliers() -> None:
+    draw = random.Random(5)
+    times = [math.exp(draw.gauss(0.0, 0.02) + 0.001 * i) for i in range(400)]
+    times[50] *= 10.0
+    # Two batches differ by the root of two more than one does from the truth.
+    assert paired_noise(times) == pytest.approx(0.02 * math.sqrt(2.0), rel=0.2)
+    assert paired_noise([1.0]) == 0.0
+
+
+def test_as_many_pairs_as_are_asked_for_reach_the_width() -> None:
+    draw = random.Random(9)
+    count = pairs_for(0.01, 0.04, 0.99)
+    widths = []
+    for _ in range(20):
+        interval = speedup_interval([draw.gauss(0.0, 0.04) for _ in range(count)], 0.99)
+        widths.append(math.log(interval.high / interval.low) / 2)
+    assert sum(widths) / len(widths) == pytest.approx(0.01, rel=0.15)
+
+
+def test_the_same_kernel_is_told_from_itself_no_more_often_than_the_level_allows() -> None:
+    # Order drawn at random: any noise at all, here a drifting and bursting one, is symmetric given the order.
+    draw = random.Random(4)
+    false = 0
+    for _ in range(300):
+        values = []
+        for i in range(30):
+            first, second = (0.01 * i * draw.random() + 0.2 * (draw.random() < 0.1) for _ in range(2))
+            values.append(draw.choice((1.0, -1.0)) * (second - first + 0.03))
+        interval = speedup_interval(values, 0.99)
+        false += not interval.low <= 1.0 <= interval.high
+    # 3 are expected; more than 9 have a chance below one in a thousand.
+    assert false <= 9
 
 
 def test_quartiles_interpolate() -> None:

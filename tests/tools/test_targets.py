@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from kernel_scientist.tools.kernel import Kernel
 from kernel_scientist.tools.peaks import GPU_PEAKS, gpu_roofline
 from kernel_scientist.tools.plan import ConstantValue
 from kernel_scientist.tools.problem import Problem
+from kernel_scientist.tools.settings import JudgeSettings
 from kernel_scientist.tools.targets import resolve_target, target_names
 from kernel_scientist.tools.targets.cpu import CpuTarget
 from kernel_scientist.tools.targets.fake import FakeAnswer, FakeTarget
@@ -101,3 +103,28 @@ def test_the_table_of_gpu_peaks_agrees_with_the_published_bound_of_the_fp8_task(
     assert peak is not None
     assert 2 * 1024 * 1536 * 7168 / peak * 1e6 == pytest.approx(8.63, abs=0.01)
     assert set(GPU_PEAKS) == {"MI300X", "MI300A", "MI325X", "MI355X", "MI250X"}
+
+
+def test_all_cores_at_once_are_an_option_that_says_what_it_measures(
+    filter_problem: Problem, quick: JudgeSettings
+) -> None:
+    target = resolve_target("cpu-all-cores")
+    kernel = Kernel.load(filter_problem.default_kernel)
+    evaluation = Judge(filter_problem, target, kernel, settings=quick).evaluate(kernel)
+    assert evaluation.accepted, evaluation.message
+    assert evaluation.target == "cpu-all-cores"
+    if len(os.sched_getaffinity(0)) > 1:
+        assert "at once" in evaluation.device
+        assert any("spreads more" in note for note in evaluation.notes)
+
+
+def test_a_crash_on_one_of_several_cores_is_the_crash_of_all(
+    filter_problem: Problem, quick: JudgeSettings, make_kernel: Callable[..., Kernel]
+) -> None:
+    target = resolve_target("cpu-all-cores")
+    honest = Kernel.load(filter_problem.default_kernel)
+    stray = make_kernel(
+        "__global__ void filter(const float* x, float* y, int n) { y[n + (1 << 30)] = x[0]; }"
+    )
+    evaluation = Judge(filter_problem, target, honest, settings=quick).evaluate(stray)
+    assert evaluation.verdict is Verdict.CRASHED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,20 +13,24 @@ import pytest
 
 from kernel_scientist.sandbox.compilation import CodeObject, CompiledKernel, CompileRequest
 from kernel_scientist.sandbox.execution import BatchOutcome, Fill, Finished, KernelLaunch, Region, TimedOut
+from kernel_scientist.sandbox.load import LoadSample, Strain
 from kernel_scientist.sandbox.workspace import Workspace
-from kernel_scientist.tools.batches import Fault, Patience
+from kernel_scientist.tools.batches import Batch, Fault, Patience
 from kernel_scientist.tools.binding import bind
 from kernel_scientist.tools.builds import Build
+from kernel_scientist.tools.conclusions import busy, method, noise
 from kernel_scientist.tools.evaluation import Verdict
 from kernel_scientist.tools.kernel import Kernel
 from kernel_scientist.tools.problem import Problem
 from kernel_scientist.tools.roofline import BandwidthPoint, Roofline, speed_of_light
 from kernel_scientist.tools.settings import JudgeSettings, TierSettings
 from kernel_scientist.tools.statistics import speedup_interval
-from kernel_scientist.tools.timing import Measurement, Pilot, ShapeTimer, number_of_pairs
+from kernel_scientist.tools.timing import Measurement, ShapeTimer, number_of_pairs
+from kernel_scientist.tools.warm_up import WarmUp, warm_up
 
 SHAPE = {"n": 1000}
 PATIENCE = Patience(1.0, 0.0)
+WARM = WarmUp(0.0, 0.02, True)
 Compute = Callable[[int, list[np.ndarray]], np.ndarray | None]
 
 
@@ -82,6 +87,9 @@ class ScriptedDevice:
     def exclusive(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
+    def load(self) -> None:
+        return None
+
     def roofline(self, *, again: bool = False) -> None:
         return None
 
@@ -105,8 +113,7 @@ def timer(filter_problem: Problem) -> Callable[..., Measurement | Fault]:
         if isinstance(pilot, Fault):
             return pilot
         limits = settings.tier(tier)
-        pairs = limits.least_pairs if pilot.cut_short else number_of_pairs([pilot], limits, 0.0)
-        return timer.measure(pilot, builds, pairs=pairs, checked_runs=limits.checked_runs, patience=PATIENCE)
+        return timer.measure(pilot, builds, tier=limits, left_s=limits.budget_s, patience=PATIENCE)
 
     return measure
 
@@ -170,12 +177,86 @@ def test_a_short_budget_means_fewer_pairs_decided_beforehand(
     assert 3 <= len(measured.times_s[0]) <= 5
 
 
-def test_every_shape_gets_the_same_number_of_pairs_whatever_each_costs() -> None:
-    cheap, dear = Pilot(SHAPE, (1, 1), 0.1, False), Pilot(SHAPE, (1, 1), 0.3, False)
-    assert number_of_pairs([cheap, dear], TierSettings(30, 3, 2.0, 3), 0.0) == 10
-    assert number_of_pairs([cheap, dear], TierSettings(30, 3, 2.0, 3), 2.0) == 5
-    assert number_of_pairs([cheap, dear], TierSettings(8, 3, 2.0, 3), 0.0) == 8
-    assert number_of_pairs([cheap, dear], TierSettings(8, 3, 0.1, 3), 0.0) == 3
+def test_a_noisy_machine_gets_more_pairs_within_the_budget() -> None:
+    tier = TierSettings(30, 12, 1e9, 3, 200, 0.01)
+    pairs = [number_of_pairs(tier, 0.99, noise, 0.1, 15.0) for noise in (0.0, 0.01, 0.03, 0.04, 0.5)]
+    assert pairs[:2] == [30, 30]
+    assert 60 < pairs[2] < 65
+    assert 108 < pairs[3] < 115
+    assert pairs[4] == 150
+    assert number_of_pairs(tier, 0.99, 0.5, 0.1, 1000.0) == 200
+    assert number_of_pairs(tier, 0.99, 0.5, 10.0, 15.0) == 12
+
+
+def test_the_time_of_a_run_is_the_workers_own_where_the_device_tells_it() -> None:
+    assert Batch(10, 0.050, 0.020).run_s == pytest.approx(0.002)
+    assert Batch(10, 0.050, None).run_s == pytest.approx(0.005)
+
+
+def test_a_measurement_says_how_long_workers_waited_for_their_core() -> None:
+    batches = (Batch(1, 0.04, 0.03), Batch(1, 0.04, 0.01))
+    assert Measurement((batches,), WARM).waited == pytest.approx(0.5)
+    assert Measurement(((*batches, Batch(1, 0.04, None)),), WARM).waited == pytest.approx(0.5)
+    assert Measurement(((Batch(1, 0.04, None),),), WARM).waited is None
+
+
+def test_a_warm_up_goes_on_until_times_are_steady() -> None:
+    times = iter([0.009, 0.007, 0.005, 0.003, 0.002, 0.002, 0.002, 0.002, 0.002])
+    tier = TierSettings(8, 3, 1e9, 3, warm_up=2)
+    warm = warm_up(lambda: Batch(1, next(times), None), tier)
+    assert isinstance(warm, WarmUp)
+    assert warm.settled
+    assert next(times) == 0.002
+    assert len(list(times)) == 0
+
+
+def test_a_warm_up_that_never_settles_ends_and_says_so() -> None:
+    clock = itertools.count(1)
+    warm = warm_up(lambda: Batch(1, 1.5 ** next(clock), None), TierSettings(8, 3, 1e9, 3, warm_up=2))
+    assert isinstance(warm, WarmUp)
+    assert not warm.settled
+    assert next(clock) == 13
+    assert "not steady" in noise([Measurement(((Batch(1, 1.0, None),),), warm)], 0.05)[1]
+
+
+def test_only_the_baseline_is_warmed_up(timer: Callable[..., Measurement | Fault]) -> None:
+    device = ScriptedDevice([constant(0.002), constant(0.002)])
+    timer(device, settings(screen=TierSettings(8, 3, 1e9, 3, warm_up=3)))
+    assert [key for key, _ in device.batches[:-16]] == ["0", "0", "1", "1", *["1"] * 6]
+
+
+def test_the_noise_of_the_machine_is_that_of_one_kernel_with_itself(
+    timer: Callable[..., Measurement | Fault],
+) -> None:
+    draw = np.random.default_rng(2)
+
+    def noisy() -> float:
+        return 0.002 * float(np.exp(draw.normal(0.0, 0.03)))
+
+    tier = TierSettings(100, 3, 1e9, 0)
+    measured = timer(ScriptedDevice([constant(0.004), noisy]), settings(screen=tier))
+    assert isinstance(measured, Measurement)
+    assert 0.03 < measured.noise < 0.06
+    assert "(A/A)" in noise([measured], 1.0)[0]
+    assert "noisy" in noise([measured], 0.01)[0]
+
+
+def test_how_was_timed_is_said_with_estimator_and_caches(timer: Callable[..., Measurement | Fault]) -> None:
+    measured = timer(ScriptedDevice([constant(0.002), constant(0.002)]), settings())
+    assert isinstance(measured, Measurement)
+    said = method([measured])
+    assert all(word in said for word in ("wall time", "Hodges-Lehmann", "fixed before", "cold"))
+
+
+def test_a_busy_machine_is_told_and_a_quiet_one_is_not() -> None:
+    before = LoadSample(100.0, 2, 50.0, 1.0, 20.0, 3.5)
+    after = LoadSample(110.0, 2, 66.0, 3.0, 29.0, 3.5)
+    strain = before.until(after)
+    assert (strain.others, strain.stolen) == (pytest.approx(0.7), pytest.approx(0.2))
+    (note,) = busy(before, strain, 0.3, 0.1)
+    assert all(text in note for text in ("0.7 of 2 cores", "0.2 of 2", "30%", "load average 3.5"))
+    assert busy(before, Strain(2, 0.02, 0.0), 0.01, 0.1) == []
+    assert busy(None, None, None, 0.1) == []
 
 
 def test_a_kernel_much_slower_than_the_baseline_is_cut_short(

@@ -18,8 +18,14 @@ def _cpu(allow_no_sandbox: bool) -> Target:
     return CpuTarget(allow_no_sandbox=allow_no_sandbox)
 
 
+def _cpu_all_cores(allow_no_sandbox: bool) -> Target:
+    from .cpu import CpuTarget
+
+    return CpuTarget(allow_no_sandbox=allow_no_sandbox, all_cores=True)
+
+
 # In the order in which "auto" takes the first that this machine has.
-_TARGETS: dict[str, Callable[[bool], Target]] = {"cpu": _cpu}
+_TARGETS: dict[str, Callable[[bool], Target]] = {"cpu": _cpu, "cpu-all-cores": _cpu_all_cores}
 
 
 def target_names() -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kernel_scientist.sandbox.compilation import CodeObject, CompileFailure, CompileRequest
 from kernel_scientist.sandbox.execution import BatchOutcome, Fill, KernelLaunch, Region
+from kernel_scientist.sandbox.load import LoadSample
 from kernel_scientist.sandbox.workspace import Workspace
 
 from ..evaluation import Comparison, Evaluation
@@ -26,8 +27,17 @@ class Assessor(Protocol):
     """Evaluates kernels on one problem; only one call runs at a time.
 
     A failing kernel is an `Evaluation`; exceptions are for a broken problem or a broken machine.
-    `baseline` is ``None`` when the kernel is itself what others will be measured against.
+    `baseline` is ``None`` when the kernel is itself what others will be measured against. `prepare` may be
+    called at any time, also while another call runs.
     """
+
+    def prepare(self, kernel: Kernel) -> None:
+        """Begin in the background what evaluating `kernel` will need, and return at once."""
+        ...
+
+    def refuse(self, kernel: Kernel, baseline: Kernel, tier: Tier) -> Evaluation | None:
+        """The verdict on a kernel that its text alone speaks against; nothing is compiled or run."""
+        ...
 
     def evaluate(self, kernel: Kernel, baseline: Kernel | None, tier: Tier) -> Evaluation: ...
 
@@ -94,6 +104,10 @@ class Device(Protocol):
 
     def exclusive(self) -> AbstractContextManager[object]:
         """Holds the device for timing, against every other process of ours on this machine."""
+        ...
+
+    def load(self) -> LoadSample | None:
+        """What the machine does now beside timing, or ``None`` where that is not known."""
         ...
 
     def roofline(self, *, again: bool = False) -> Roofline | None:

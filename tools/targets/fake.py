@@ -65,6 +65,12 @@ class _FakeAssessor:
         self._problem = problem
         self._level = settings.level
 
+    def prepare(self, kernel: Kernel) -> None:
+        """There is nothing to compile."""
+
+    def refuse(self, kernel: Kernel, baseline: Kernel, tier: Tier) -> Evaluation | None:
+        """Every kernel is evaluated."""
+
     def evaluate(self, kernel: Kernel, baseline: Kernel | None, tier: Tier) -> Evaluation:
         answer = self._answer(kernel)
         accepted = answer.verdict is Verdict.ACCEPTED

@@ -81,6 +81,9 @@ typedef struct {
 
 enum { KS_STAGE_START, KS_STAGE_MAP, KS_STAGE_LANDLOCK, KS_STAGE_LIMITS, KS_STAGE_SECCOMP, KS_STAGE_READY, KS_STAGE_RUN };
 
+/* An `error` beside the system's own numbers: dynamic LDS was written beyond what the launch asked for. */
+#define KS_LDS_OVERRUN 10000u
+
 typedef struct {
   unsigned stage, error;
   unsigned signal, code;
