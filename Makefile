@@ -9,11 +9,12 @@ LINKS := $(addprefix .links/kernel_scientist/,$(ROOMS))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint types bench docs format clean
+.PHONY: help run test exploits lint types bench docs format clean
 
 help:
 	@echo "make run     a session on the bundled matmul problem, no key and no network needed"
 	@echo "make test    the test suite; what could not run is listed with its reason"
+	@echo "make exploits  ways to fake a fast kernel, each tried on the judge, and honest look-alikes"
 	@echo "make lint    ruff, import rules      make types   mypy and pyright, strict"
 	@echo "make bench   time by stage, overhead per agent turn, spread of repeated timings"
 	@echo "make docs    write docs/cli.md from the commands' own help"
@@ -23,7 +24,11 @@ run: .venv/.run
 	.venv/bin/kernel-scientist run matmul --target auto --model offline --generations 3 $(ARGS)
 
 test: .venv/.dev
-	$(PY) -P -m pytest $(ARGS)
+	@echo "without the exploit suite, which takes as long again: make exploits" >&2
+	$(PY) -P -m pytest --ignore=tests/exploits $(ARGS)
+
+exploits: .venv/.dev
+	$(PY) -P -m pytest tests/exploits $(ARGS)
 
 lint: .venv/.dev
 	$(PY) -P -m ruff check .

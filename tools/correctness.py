@@ -99,7 +99,7 @@ def _check_shape(
                 checked_runs=_EVERY,
                 reverse=reverse,
             )
-            if isinstance(answer, float):
+            if not isinstance(answer, Fault):
                 slowest = max(slowest, answer)
             elif reverse and answer.verdict is Verdict.TIMEOUT:
                 orders = "in the usual order only: in reverse its blocks wait for one another"

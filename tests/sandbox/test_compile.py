@@ -238,8 +238,8 @@ MISMATCHES = {
     ),
     "two arguments at once": (
         EntryPoint("scale", (number("m"), number("2", "float32"), buffer("a")), 256),
-        "argument 1 of scale, 'm': the plan passes an int32 number but the kernel takes HIP_vector_type<float, "
-        "4>*; argument 3 of scale, 'a': ",
+        "argument 1 of scale, 'm': the plan passes an int32 number but the kernel takes "
+        "HIP_vector_type<float, 4>*; argument 3 of scale, 'a': ",
     ),
     "a template argument that is missing": (
         EntryPoint("matmul", TILED.arguments, 256),

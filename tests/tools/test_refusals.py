@@ -43,8 +43,8 @@ def unjudged(filter_problem: Problem, target: Target, make_kernel: Callable[...,
             HONEST,
             {"[constants]\nBLOCK = 64": SCRATCH},
             Verdict.INVALID_PLAN,
-            "plan, line 7: scratch takes 2621571072 bytes a run for n = 20001, most of them 's'; this target holds "
-            "1073741824: use less",
+            "plan, line 7: scratch takes 2621571072 bytes a run for n = 20001, most of them 's'; this target "
+            "holds 1073741824: use less",
         ),
     ],
 )
@@ -101,7 +101,8 @@ def failed(verdict: Verdict, message: str) -> Evaluation:
         (
             Verdict.COMPILE_ERROR,
             "kernel.hip:4:10: error: no foo\nkernel.hip:5:1: note: see",
-            "a/my.hip, line 4: it does not compile: no foo a/my.hip:5:1: note: see; mend the kernel and try again",
+            "a/my.hip, line 4: it does not compile: no foo a/my.hip:5:1: note: see; "
+            "mend the kernel and try again",
         ),
     ],
 )
