@@ -36,6 +36,7 @@ _CONSTANT = re.compile(r"[ -~]{1,400}")
 _SHARED = "__shared__"
 _RENAMED = "__ks_lds__"
 _EXTERN = re.compile(r"\bextern\b")
+_HEADER = re.compile(r"^[ \t]{0,40}#[ \t]{0,40}include[ \t]{0,40}<(hip(?:cub)?/[\w/]{1,80}\.h(?:pp)?)>", re.MULTILINE)
 # How far back from `__shared__` its declaration may begin; a bound keeps hostile text cheap to read.
 _REACH = 300
 _TEMPLATE = re.compile(rf"\btemplate\s{{0,9}}<([^{{}};]{{0,{_REACH}}})")
@@ -61,11 +62,14 @@ def generate_unit(request: CompileRequest, *, cpu: bool) -> Unit:
     # Looked for once: a long source full of templates must not cost as much again for every constant.
     parameters = "\n".join(_TEMPLATE.findall(request.source)) if request.constants else ""
     constants = [_constant(name, value, parameters) for name, value in request.constants]
-    lines = [f'#line 1 "{CONSTANTS_FILE}"', *constants]
+    export = "ks/export.h" if cpu else "ks/device_export.h"
+    # Headers come before the constants: one called N or T must not change what they say.
+    headers = [*_headers(request.source), "ks/signature.h", export]
+    lines = [f"#if __has_include(<{header}>)\n#include <{header}>\n#endif" for header in headers]
+    lines += [f'#line 1 "{CONSTANTS_FILE}"', *constants]
     if cpu:
         lines.append(f"#define {_RENAMED} KS_DYNAMIC_LDS")
-    export = "ks/export.h" if cpu else "ks/device_export.h"
-    lines += [f'#include "{KERNEL_FILE}"', "#include <ks/signature.h>", f"#include <{export}>"]
+    lines.append(f'#include "{KERNEL_FILE}"')
     lines.append(f"#define KS_KNOWN_TYPES {_quoted(KNOWN_TYPES)}")
     for number, entry in enumerate(request.entries):
         _check_name(entry)
@@ -73,6 +77,11 @@ def generate_unit(request: CompileRequest, *, cpu: bool) -> Unit:
     for number, entry in enumerate(request.entries):
         lines += [f'#line {number + 1} "{PLAN_FILE}"', f"KS_EXPORT({number}, ({entry.kernel}))"]
     return Unit("\n".join(lines) + "\n", kernel, dynamic)
+
+
+def _headers(source: str) -> list[str]:
+    """The HIP headers that the candidate includes anywhere, in its order, each once."""
+    return list(dict.fromkeys(_HEADER.findall(source)))
 
 
 def restore_names(text: str) -> str:

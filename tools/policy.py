@@ -29,7 +29,7 @@ _TOKENS = re.compile(
 _DIRECTIVE = re.compile(
     r"^[^\S\n]*(?:#|%:)[^\S\n]*(?P<name>include_next|include|import|embed|line|\d+)\b(?P<rest>[^\n]*)", re.M
 )
-_ALLOWED = re.compile(r"<(?:(?:hip|ks)/[A-Za-z0-9_/]+\.h(?:pp)?|(?P<bare>[a-z_]+(?:\.h)?))>\s*$")
+_ALLOWED = re.compile(r"<(?:(?:hip|hipcub|ks)/[A-Za-z0-9_/]+\.h(?:pp)?|(?P<bare>[a-z_]+(?:\.h)?))>\s*$")
 _INCBIN = re.compile(r"\.\s*incbin\b", re.IGNORECASE)
 
 
@@ -44,7 +44,7 @@ def policy_violation(source: str) -> str | None:
             what = f"#{found['name']} {found['rest'].strip()[:60]}"
             if found["name"] == "line" or found["name"].isdigit():
                 return f"line {line}: '{what}' is not allowed; it would misplace the compiler's messages"
-            return f"line {line}: '{what}' is not allowed; a kernel may include <hip/...> headers only"
+            return f"line {line}: '{what}' is not allowed; a kernel may include <hip/...> and <hipcub/...> headers only"
     for token in _TOKENS.finditer(joined):
         if token["comment"] is None and (incbin := _INCBIN.search(token.group())):
             line = _line(joined, token.start() + incbin.start(), lines)

@@ -98,3 +98,11 @@ def test_integers_never_hold_a_float_buffer_but_bytes_hold_an_fp8_one() -> None:
     assert "HIP_vector_type<float, 4>" in accepted_types("float32")
     assert set(accepted_types("bfloat16")) <= set(KNOWN_TYPES)
     assert is_integer("uint8") and not is_integer("float64")
+
+
+def test_headers_come_before_the_constants_so_that_short_names_cannot_change_them() -> None:
+    source = "#include <hip/hip_runtime.h>\n  # include <hipcub/hipcub.hpp>\n#include <hip/hip_runtime.h>\n"
+    text = generate_unit(CompileRequest(source, (), (("N", "4"), ("T", "2"))), cpu=True).text
+    assert text.count("#include <hip/hip_runtime.h>") == 1
+    assert text.index("<hip/hip_runtime.h>") < text.index("<hipcub/hipcub.hpp>") < text.index("#define N 4")
+    assert text.index("<ks/signature.h>") < text.index("#define T 2")
