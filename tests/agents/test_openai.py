@@ -186,7 +186,7 @@ def test_useless_answers_are_a_result_and_their_number_is_told(hold: Hold) -> No
         held = hold(config=config(server.url), generations=1)
     assert held.result.exit_code == 3
     assert held.result.stop_reason == (
-        "all 1 generations are done; 3 of 3 answers of the models could not be used"
+        "the one generation is done; 3 of 3 answers of the models could not be used"
     )
 
 
