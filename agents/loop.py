@@ -148,7 +148,9 @@ class SessionLoop:
             if reason is not None:
                 return None, reason
         self._require_answers()
-        return None, "the one generation is done" if generations == 1 else f"all {generations} generations are done"
+        if generations == 1:
+            return None, "the one generation is done"
+        return None, f"all {generations} generations are done"
 
     def _require_answers(self) -> None:
         """A session in which no model ever answered has found out nothing: raise rather than report on it."""

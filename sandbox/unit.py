@@ -36,7 +36,9 @@ _CONSTANT = re.compile(r"[ -~]{1,400}")
 _SHARED = "__shared__"
 _RENAMED = "__ks_lds__"
 _EXTERN = re.compile(r"\bextern\b")
-_HEADER = re.compile(r"^[ \t]{0,40}#[ \t]{0,40}include[ \t]{0,40}<(hip(?:cub)?/[\w/]{1,80}\.h(?:pp)?)>", re.MULTILINE)
+_HEADER = re.compile(
+    r"^[ \t]{0,40}#[ \t]{0,40}include[ \t]{0,40}<(hip(?:cub)?/[\w/]{1,80}\.h(?:pp)?)>", re.MULTILINE
+)
 # How far back from `__shared__` its declaration may begin; a bound keeps hostile text cheap to read.
 _REACH = 300
 _TEMPLATE = re.compile(rf"\btemplate\s{{0,9}}<([^{{}};]{{0,{_REACH}}})")
