@@ -44,7 +44,7 @@ def policy_violation(source: str) -> str | None:
             what = f"#{found['name']} {found['rest'].strip()[:60]}"
             if found["name"] == "line" or found["name"].isdigit():
                 return f"line {line}: '{what}' is not allowed; it would misplace the compiler's messages"
-            return f"line {line}: '{what}' is not allowed; a kernel may include <hip/...> and <hipcub/...> headers only"
+            return f"line {line}: '{what}' is not allowed; include only <hip/...> and <hipcub/...> headers"
     for token in _TOKENS.finditer(joined):
         if token["comment"] is None and (incbin := _INCBIN.search(token.group())):
             line = _line(joined, token.start() + incbin.start(), lines)
