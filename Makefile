@@ -9,11 +9,12 @@ LINKS := $(addprefix .links/kernel_scientist/,$(ROOMS))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test exploits lint types bench docs format clean
+.PHONY: help run test slow exploits lint types bench docs format clean
 
 help:
 	@echo "make run     a session on the bundled matmul problem, no key and no network needed"
 	@echo "make test    the test suite; what could not run is listed with its reason"
+	@echo "make slow    the tests that take long for what they add"
 	@echo "make exploits  ways to fake a fast kernel, each tried on the judge, and honest look-alikes"
 	@echo "make lint    ruff, import rules      make types   mypy and pyright, strict"
 	@echo "make bench   time by stage, overhead per agent turn, spread of repeated timings"
@@ -24,8 +25,11 @@ run: .venv/.run
 	.venv/bin/kernel-scientist run matmul --target auto --model offline --generations 3 $(ARGS)
 
 test: .venv/.dev
-	@echo "without the exploit suite, which takes as long again: make exploits" >&2
-	$(PY) -P -m pytest --ignore=tests/exploits $(ARGS)
+	@echo "without the exploit suite and the slow tests, which take as long again: make exploits, make slow" >&2
+	$(PY) -P -m pytest --ignore=tests/exploits -m "not slow" $(ARGS)
+
+slow: .venv/.dev
+	$(PY) -P -m pytest --ignore=tests/exploits -m slow $(ARGS)
 
 exploits: .venv/.dev
 	$(PY) -P -m pytest tests/exploits $(ARGS)
