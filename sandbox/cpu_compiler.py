@@ -19,7 +19,7 @@ from .limits import check_block
 from .object_file import ObjectFile
 from .processes import run
 from .toolchain import Toolchain
-from .unit import Unit
+from .unit import KERNEL_FILE, Unit
 
 __all__ = ["RUNTIME", "CpuBackend", "cpu_includes"]
 
@@ -117,6 +117,9 @@ def _defined_in(runtime: Path) -> frozenset[str]:
 
 def _facts(unit: ObjectFile, number: int) -> dict[str, Any]:
     symbol = f"ks_fiber_{number}"
+    if symbol not in unit.defined:
+        reason = f"{KERNEL_FILE}: error: its macros hide kernel {number} of the plan; names with ks_ are reserved"
+        raise BuildError("source", reason, "")
     reach = unit.reach(symbol)
     return {
         "symbol": symbol,

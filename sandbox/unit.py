@@ -64,14 +64,16 @@ def generate_unit(request: CompileRequest, *, cpu: bool) -> Unit:
     # Looked for once: a long source full of templates must not cost as much again for every constant.
     parameters = "\n".join(_TEMPLATE.findall(request.source)) if request.constants else ""
     constants = [_constant(name, value, parameters) for name, value in request.constants]
-    export = "ks/export.h" if cpu else "ks/device_export.h"
     # Headers come before the constants: one called N or T must not change what they say.
-    headers = [*_headers(request.source), "ks/signature.h", export]
+    headers = [*_headers(request.source), "ks/signature.h", *(["ks/export.h"] if cpu else [])]
     lines = [f"#if __has_include(<{header}>)\n#include <{header}>\n#endif" for header in headers]
     lines += [f'#line 1 "{CONSTANTS_FILE}"', *constants]
     if cpu:
         lines.append(f"#define {_RENAMED} KS_DYNAMIC_LDS")
     lines.append(f'#include "{KERNEL_FILE}"')
+    # Macros come after the candidate's text, which could have its own of these names.
+    macros = ("ks/signature_macros.h", "ks/export_macros.h" if cpu else "ks/device_export.h")
+    lines += [f"#include <{header}>" for header in macros]
     lines.append(f"#define KS_KNOWN_TYPES {_quoted(KNOWN_TYPES)}")
     for number, entry in enumerate(request.entries):
         _check_name(entry)

@@ -148,16 +148,3 @@ template <class F, int I> constexpr Text argument_message(unsigned entry) {
 }
 
 }  // namespace ks
-
-// One line of these per kernel and argument; `...` is the kernel's name, which may hold commas.
-#define KS_CHECK_COUNT(entry, n, ...) \
-  static_assert(ks::Signature<decltype(&__VA_ARGS__)>::count == n, ks::count_message<decltype(&__VA_ARGS__)>(entry));
-#define KS_CHECK_BUFFER(entry, i, accepted, known, bytes, ...)                         \
-  static_assert(ks::takes_buffer<decltype(&__VA_ARGS__), i>(accepted, known, bytes), \
-                ks::argument_message<decltype(&__VA_ARGS__), i>(entry));
-#define KS_CHECK_INTEGER(entry, i, ...)                          \
-  static_assert(ks::takes_integer<decltype(&__VA_ARGS__), i>(), \
-                ks::argument_message<decltype(&__VA_ARGS__), i>(entry));
-#define KS_CHECK_REAL(entry, i, ...)                          \
-  static_assert(ks::takes_real<decltype(&__VA_ARGS__), i>(), \
-                ks::argument_message<decltype(&__VA_ARGS__), i>(entry));

@@ -1,4 +1,4 @@
-// KS_EXPORT(i, (kernel)): makes a kernel launchable as number i. Uses must come in the order 0, 1, 2 ...
+// What KS_EXPORT makes of a kernel: functions that the runtime can call.
 #pragma once
 #include <ks/runtime.h>
 
@@ -47,9 +47,3 @@ template <class... A, void (*F)(A...)> struct Kernel<F> {
 };
 
 }  // namespace ks
-
-#define KS_EXPORT(i, kernel)                                                                        \
-  extern "C" void ks_loop_##i(const KsSlot* slots) { ks::Kernel<kernel>::loop(slots); }             \
-  extern "C" void ks_fiber_##i(const KsSlot* slots) { ks::Kernel<kernel>::fiber(slots); }           \
-  extern "C" __attribute__((section("ks_kernel_table"), used, retain)) const KsKernel ks_kernel_##i = \
-      {ks_loop_##i, ks_fiber_##i};
