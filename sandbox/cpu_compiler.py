@@ -118,7 +118,9 @@ def _defined_in(runtime: Path) -> frozenset[str]:
 def _facts(unit: ObjectFile, number: int) -> dict[str, Any]:
     symbol = f"ks_fiber_{number}"
     if symbol not in unit.defined:
-        reason = f"{KERNEL_FILE}: error: its macros hide kernel {number} of the plan; names with ks_ are reserved"
+        reason = (
+            f"{KERNEL_FILE}: error: a macro hides kernel {number} of the plan; names with ks_ are reserved"
+        )
         raise BuildError("source", reason, "")
     reach = unit.reach(symbol)
     return {

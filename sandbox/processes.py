@@ -11,14 +11,16 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import UnusableEnvironment
 
-__all__ = ["Completed", "Limits", "run"]
+__all__ = ["Completed", "Limits", "StoppedError", "run", "stoppable"]
 
 _SHELL = "/bin/sh"
 _POLL_S = 0.05
@@ -47,6 +49,23 @@ class Completed:
     seconds: float
 
 
+class StoppedError(Exception):
+    """The command was killed because nobody wants its result any more."""
+
+
+_stop: ContextVar[threading.Event | None] = ContextVar("stop", default=None)
+
+
+@contextlib.contextmanager
+def stoppable(stop: threading.Event) -> Generator[None]:
+    """Commands that this thread runs meanwhile are killed, and raise `StoppedError`, once `stop` is set."""
+    token = _stop.set(stop)
+    try:
+        yield
+    finally:
+        _stop.reset(token)
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -59,9 +78,12 @@ def run(
 ) -> Completed:
     """Run `argv` in its own process group; `env` is the whole environment (default: empty).
 
-    Raises `UnusableEnvironment` when the program cannot be started.
+    Raises `UnusableEnvironment` when the program cannot be started, `StoppedError` as `stoppable` says.
     """
     limits = limits or Limits()
+    stop = _stop.get() or threading.Event()
+    if stop.is_set():
+        raise StoppedError
     start = time.monotonic()
     try:
         process = subprocess.Popen(
@@ -78,13 +100,15 @@ def run(
         raise UnusableEnvironment(f"Cannot start {argv[0]}: {error.strerror}.") from error
     transfer = _Transfer(process, input or b"", limits.output_bytes)
     try:
-        timed_out = not transfer.until(start + timeout_s)
+        timed_out = not transfer.until(start + timeout_s, stop)
     finally:
         # Before the leader is reaped its id cannot be another group's, so this kills nobody else.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         transfer.close()
+    if stop.is_set():
+        raise StoppedError
     seconds = time.monotonic() - start
     stdout, stderr = transfer.output("stdout"), transfer.output("stderr")
     return Completed(process.returncode, stdout, stderr, timed_out, seconds)
@@ -122,9 +146,9 @@ class _Transfer:
             os.set_blocking(process.stdin.fileno(), False)
             self._selector.register(process.stdin, selectors.EVENT_WRITE, "stdin")
 
-    def until(self, deadline: float) -> bool:
-        """Work until the process has exited (true) or `deadline` has passed (false)."""
-        while True:
+    def until(self, deadline: float, stop: threading.Event) -> bool:
+        """Work until the process has exited (true), or `deadline` has passed or `stop` is set (false)."""
+        while not stop.is_set():
             # Asked before reading, so that what the process wrote last is still read below.
             exited = self._exited()
             left = deadline - time.monotonic()
@@ -140,6 +164,7 @@ class _Transfer:
                 return True
             if left <= 0:
                 return exited
+        return False
 
     def output(self, name: str) -> bytes:
         return bytes(self._kept[name])

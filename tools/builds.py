@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -55,6 +55,9 @@ class Report:
     log: str = ""
 
 
+# All builds of a candidate together: a plan with a constant per shape must not take the compiler for long.
+_BUILDS_S = 120.0
+
 NOTHING = Report((), "")
 _NOT_AWAITED = Report((), "the verdict did not wait for the gfx942 compiler")
 
@@ -68,17 +71,26 @@ class Building:
         plans: Sequence[BoundPlan],
         codes: Sequence[Future[CodeObject | CompileFailure]],
         reports: Sequence[Future[CodeObject | CompileFailure | str]],
+        release: Callable[[], None],
+        hurry: Callable[[], None],
     ) -> None:
         self._plans = plans
         self._codes = codes
         self._reports = reports
+        self._release = release
+        self._hurry = hurry
 
     def builds(self) -> tuple[Build, ...] | BuildFailure:
         """Wait for the device's compiler, not for the other one."""
         builds: list[Build] = []
+        spent: dict[str, float] = {}
         for plan, future in zip(self._plans, self._codes, strict=True):
             code = future.result()
-            failure = _failure(code) if isinstance(code, CompileFailure) else _over_lds_limit(plan, code)
+            if isinstance(code, CompileFailure):
+                failure = _failure(code)
+            else:
+                spent[code.key] = code.seconds
+                failure = _over_lds_limit(plan, code) or _over_time_limit(spent, code)
             if failure is not None:
                 self.cancel()
                 return failure
@@ -88,25 +100,27 @@ class Building:
 
     def report(self) -> Report | BuildFailure:
         """Wait for the gfx942 compiler: what does not compile there is no kernel; of the first build."""
-        reports = [future.result() for future in self._reports]
-        for report in reports:
+        self._hurry()
+        reports: list[CodeObject | str] = []
+        for future in self._reports:
+            report = future.result()
             if isinstance(report, CompileFailure):
+                self.cancel()
                 return _failure(report)
+            reports.append(report)
         return _report(reports[0]) if reports else Report((), "no shape to report on")
 
     def report_so_far(self) -> Report:
         """The report if it is there already; no more of it is compiled."""
+        done = bool(self._reports) and all(one.done() for one in self._reports)
         self.cancel()
-        done = bool(self._reports) and all(one.done() and not one.cancelled() for one in self._reports)
         report = self.report() if done else _NOT_AWAITED
         return report if isinstance(report, Report) else _NOT_AWAITED
 
     def cancel(self) -> None:
-        """Begin no further compile; those that run come to their end."""
-        for code in self._codes:
-            code.cancel()
-        for report in self._reports:
-            report.cancel()
+        """Begin no further compile, and stop those that run, unless somebody else waits for them."""
+        release, self._release = self._release, _nothing
+        release()
 
 
 def bind_all(
@@ -167,24 +181,39 @@ def start_builds(
         return reported
     requests = [_request(kernel, plan) for plan in plans]
     codes = {
-        item: queue.submit(("build", item), partial(device.compile, item), urgent=urgent)
+        item: queue.submit(("build", item), partial(device.compile, item), urgent=urgent, ahead=not urgent)
         for item in dict.fromkeys(requests)
     }
-    reports = [
-        queue.submit(("report", item), partial(device.report, item))
+    reports = {
+        item: queue.submit(("report", item), partial(device.report, item), ahead=not urgent)
         for item in dict.fromkeys(_request(kernel, plan) for plan in reported)
-    ]
-    return Building(plans, [codes[request] for request in requests], reports)
+    }
+
+    def hurry() -> None:
+        for item, future in reports.items():
+            queue.hurry(("report", item), future)
+
+    def release() -> None:
+        for item, future in codes.items():
+            queue.release(("build", item), future)
+        for item, future in reports.items():
+            queue.release(("report", item), future)
+
+    ordered = [codes[request] for request in requests]
+    return Building(plans, ordered, tuple(reports.values()), release if urgent else _nothing, hurry)
+
+
+def _nothing() -> None:
+    """What there is to release where nobody waits."""
 
 
 def _request(kernel: Kernel, plan: BoundPlan) -> CompileRequest:
     return CompileRequest(kernel.source, plan.entries, plan.constants)
 
 
-def _report(report: CodeObject | CompileFailure | str) -> Report:
+def _report(report: CodeObject | str) -> Report:
     if isinstance(report, str):
         return Report((), report)
-    assert isinstance(report, CodeObject)
     resources = tuple(kernel.resources for kernel in report.kernels if kernel.resources is not None)
     return Report(resources, f"compiled for {report.arch} by {report.compiler}", report.log)
 
@@ -199,6 +228,17 @@ def _failure(failure: CompileFailure) -> BuildFailure:
             return BuildFailure(Verdict.COMPILE_ERROR, message, failure.log)
         case _:
             assert_never(failure.stage)
+
+
+def _over_time_limit(spent: Mapping[str, float], code: CodeObject) -> BuildFailure | None:
+    """One build per value of the constants is bounded by the compiler's own limit; so is their sum."""
+    if sum(spent.values()) <= _BUILDS_S:
+        return None
+    message = (
+        f"the plan's constants ask for so many builds that {len(spent)} of them took over {_BUILDS_S:g} s "
+        "to compile: let the constants take fewer values over the shapes, or make the source cheaper"
+    )
+    return BuildFailure(Verdict.COMPILE_ERROR, message, code.log)
 
 
 def _over_lds_limit(plan: BoundPlan, code: CodeObject) -> BuildFailure | None:

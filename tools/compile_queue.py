@@ -1,4 +1,4 @@
-"""Compile jobs in the background: the urgent ones first, equal ones once.
+"""Compile jobs in the background: the urgent ones first, equal ones once, none that nobody wants any more.
 
 Threads are daemons that end when there is nothing left to do: a process that ends waits for no compile.
 Builds are kept on disk by their compiler; failures are remembered here.
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, final
 
 from kernel_scientist.sandbox.compilation import CompileFailure
+from kernel_scientist.sandbox.processes import stoppable
 
 __all__ = ["CompileQueue"]
 
@@ -28,7 +29,13 @@ class _Job:
     key: Hashable
     work: Callable[[], Any]
     urgent: bool
+    waiting: int = 0
+    stop: threading.Event = field(default_factory=threading.Event)
     future: Future[Any] = field(default_factory=Future[Any])
+
+    @property
+    def over(self) -> bool:
+        return self.stop.is_set() or self.future.cancelled()
 
 
 @final
@@ -47,25 +54,52 @@ class CompileQueue:
         self._jobs: dict[Hashable, _Job] = {}
         self._failures: dict[Hashable, Future[Any]] = {}
 
-    def submit(self, key: Hashable, work: Callable[[], T], *, urgent: bool = False) -> Future[T]:
-        """Have `work` done; a job of the same `key` that is not over is joined, and hurried if `urgent`."""
+    def submit(
+        self, key: Hashable, work: Callable[[], T], *, urgent: bool = False, ahead: bool = False
+    ) -> Future[T]:
+        """Have `work` done; a job of the same `key` that is not over is joined, and hurried if `urgent`.
+
+        The caller waits for the result until it calls `release`, unless the work is done `ahead` of need.
+        """
         with self._lock:
             if key in self._failures:
                 return self._failures[key]
             job = self._jobs.get(key)
-            if job is None or job.future.cancelled():
+            if job is None or job.over:
                 job = self._jobs[key] = _Job(key, work, urgent)
                 self._waiting.append(job)
-            job.urgent = job.urgent or urgent
-            if self._waiting and self._threads < self._most + urgent:
-                self._threads += 1
-                threading.Thread(target=self._run, name="compile", daemon=True).start()
+            job.waiting += not ahead
+            self._begin(job, urgent=urgent)
             return job.future
+
+    def hurry(self, key: Hashable, future: Future[Any]) -> None:
+        """Make the job of `key` that `future` came from an urgent one, if it is not over."""
+        with self._lock:
+            job = self._jobs.get(key)
+            if job is not None and job.future is future:
+                self._begin(job, urgent=True)
+
+    def release(self, key: Hashable, future: Future[Any]) -> None:
+        """Wait for `future` of `key` no more: if nobody else does, it is not begun, or its command killed."""
+        with self._lock:
+            job = self._jobs.get(key)
+            if job is None or job.future is not future:
+                return
+            job.waiting -= 1
+            if job.waiting == 0 and not job.future.cancel():
+                job.stop.set()
+
+    def _begin(self, job: _Job, *, urgent: bool) -> None:
+        job.urgent = job.urgent or urgent
+        if self._waiting and self._threads < self._most + urgent:
+            self._threads += 1
+            threading.Thread(target=self._run, name="compile", daemon=True).start()
 
     def _run(self) -> None:
         while (job := self._next()) is not None:
             try:
-                result = job.work()
+                with stoppable(job.stop):
+                    result = job.work()
             except BaseException as error:
                 # For whoever waits for the job, if anybody does: it may have been done in advance.
                 self._forget(job, failed=False)

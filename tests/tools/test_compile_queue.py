@@ -6,14 +6,19 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from kernel_scientist.sandbox import compile_step
 from kernel_scientist.sandbox.compilation import CodeObject, CompileFailure, CompileRequest
 from kernel_scientist.sandbox.cores import off_core
 from kernel_scientist.sandbox.device import cpu_device
+from kernel_scientist.sandbox.processes import StoppedError, run
 from kernel_scientist.tools.compile_queue import CompileQueue
 from kernel_scientist.tools.judge import Judge
 from kernel_scientist.tools.kernel import Kernel
@@ -78,6 +83,65 @@ def test_a_cancelled_job_is_not_done_and_can_be_asked_for_again() -> None:
     assert done == [2]
     with pytest.raises(CancelledError):
         dropped.result()
+
+
+class Sleeper:
+    """Work that a command does for longer than anybody waits."""
+
+    def __init__(self, folder: Path) -> None:
+        self.begun, self._folder = threading.Event(), folder
+
+    def __call__(self) -> object:
+        self.begun.set()
+        return run(["/bin/sleep", "600"], cwd=self._folder, timeout_s=600.0)
+
+
+def test_a_command_that_nobody_waits_for_any_more_is_killed(tmp_path: Path) -> None:
+    queue = CompileQueue(threads=1)
+    work = Sleeper(tmp_path)
+    first, second = queue.submit("x", work), queue.submit("x", work)
+    assert work.begun.wait(WAIT_S)
+    queue.release("x", first)
+    with pytest.raises(TimeoutError):
+        first.result(0.2)
+    queue.release("x", second)
+    with pytest.raises(StoppedError):
+        first.result(WAIT_S)
+    assert queue.submit("x", lambda: 3).result(WAIT_S) == 3, "what was stopped can be asked for again"
+
+
+def test_what_is_done_ahead_of_need_is_stopped_with_the_one_that_waits(tmp_path: Path) -> None:
+    queue = CompileQueue(threads=1)
+    work = Sleeper(tmp_path)
+    ahead = queue.submit("x", work, ahead=True)
+    assert queue.submit("x", work) is ahead
+    assert work.begun.wait(WAIT_S)
+    queue.release("x", ahead)
+    with pytest.raises(StoppedError):
+        ahead.result(WAIT_S)
+
+
+def test_a_release_does_not_touch_a_later_job_of_the_same_key(tmp_path: Path) -> None:
+    queue = CompileQueue(threads=1)
+    over = queue.submit("x", lambda: 1)
+    over.result(WAIT_S)
+    later = queue.submit("x", Sleeper(tmp_path))
+    queue.release("x", over)
+    with pytest.raises(TimeoutError):
+        later.result(0.2)
+    queue.release("x", later)
+
+
+def test_a_job_that_is_hurried_overtakes_and_waits_for_none() -> None:
+    queue, gate, order = CompileQueue(threads=1), Gate(), list[str]()
+    queue.submit("gate", gate)
+    assert gate.begun.wait(WAIT_S)
+    queue.submit("a", lambda: order.append("a"))
+    hurried = queue.submit("b", lambda: order.append("b"))
+    queue.hurry("b", hurried)
+    hurried.result(WAIT_S)
+    assert order == ["b"]
+    gate.open.set()
 
 
 def test_what_a_job_raises_is_raised_where_it_is_waited_for() -> None:
@@ -211,3 +275,55 @@ def test_a_wrong_kernel_is_found_out_without_the_gfx942_compiler(
         release.set()
     assert evaluation.verdict == "wrong_result"
     assert "did not wait" in evaluation.resources_note
+
+
+BOMB = """
+#ifdef __AMDGCN__
+template <int N> struct Spin {
+  static constexpr int run() { int s = N; for (int i = 0; i < 300000; ++i) s = s * 5 % 1009; return s; }
+  static constexpr int value = run() + Spin<N - 1>::value;
+};
+template <> struct Spin<0> { static constexpr int value = 0; };
+static_assert(Spin<1000>::value > 0);
+#endif
+"""
+
+
+def compilers() -> list[str]:
+    """The command lines of compilers that this process has started, itself or through a cage."""
+    parents, found = dict[int, int](), dict[int, str]()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if "amdgcn" in command or "gfx942" in command:
+                found[int(folder.name)] = command
+    ours = {os.getpid()}
+    while grown := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= grown
+    return [command for pid, command in found.items() if pid in ours]
+
+
+def test_a_gfx942_compile_ends_with_the_verdict(judge: Judge, make_kernel: Maker) -> None:
+    """What only that compiler chews on must not hold up the reports of the candidates after it."""
+    wrong = make_kernel(BOMB + RIGHT.replace("2.0f", "3.0f"))
+    seen: list[str] = []
+    watching = threading.Event()
+
+    def watch() -> None:
+        while not watching.wait(0.02):
+            seen.extend(compilers())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        evaluation = judge.evaluate(wrong)
+    finally:
+        watching.set()
+        watcher.join()
+    assert evaluation.verdict == "wrong_result", evaluation.message
+    assert seen, "the bomb was never compiled"
+    deadline = time.monotonic() + compile_step.TIMEOUT_S / 3
+    while compilers() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not compilers()

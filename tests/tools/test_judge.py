@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.tools import builds
 from kernel_scientist.tools.errors import PlanError
 from kernel_scientist.tools.evaluate import EvaluateKernel, describe
 from kernel_scientist.tools.evaluation import Comparison, Evaluation, Verdict
@@ -129,6 +130,16 @@ def test_a_constant_over_the_shape_makes_a_build_for_each_value(judge: Judge, ma
     kernel = make_kernel(HONEST, **{"BLOCK = 64": 'BLOCK = "64 if n < 10000 else 128"'})
     evaluation = judge.evaluate(kernel)
     assert evaluation.accepted, evaluation.message
+
+
+def test_many_builds_of_one_kernel_share_a_time_limit(
+    judge: Judge, make_kernel: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builds, "_BUILDS_S", 0.0)
+    kernel = make_kernel(body(RIGHT) + "// one build per size\n", **{"BLOCK = 64": 'BLOCK = "32 + n % 7"'})
+    evaluation = judge.evaluate(kernel)
+    assert evaluation.verdict is Verdict.COMPILE_ERROR
+    assert "so many builds" in evaluation.message
 
 
 WRONG = {
