@@ -86,6 +86,7 @@ class Building:
         spent: dict[str, float] = {}
         for plan, future in zip(self._plans, self._codes, strict=True):
             code = future.result()
+            failure: BuildFailure | None
             if isinstance(code, CompileFailure):
                 failure = _failure(code)
             else:
@@ -190,14 +191,14 @@ def start_builds(
     }
 
     def hurry() -> None:
-        for item, future in reports.items():
-            queue.hurry(("report", item), future)
+        for item, report in reports.items():
+            queue.hurry(("report", item), report)
 
     def release() -> None:
-        for item, future in codes.items():
-            queue.release(("build", item), future)
-        for item, future in reports.items():
-            queue.release(("report", item), future)
+        for item, build in codes.items():
+            queue.release(("build", item), build)
+        for item, report in reports.items():
+            queue.release(("report", item), report)
 
     ordered = [codes[request] for request in requests]
     return Building(plans, ordered, tuple(reports.values()), release if urgent else _nothing, hurry)
