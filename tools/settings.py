@@ -50,7 +50,7 @@ class JudgeSettings:
 
     level: float = 0.99
     allowance: float = 0.002
-    screen: TierSettings = field(default_factory=lambda: TierSettings(8, 3, 1.2, 3, 16, 0.01, 2))
+    screen: TierSettings = field(default_factory=lambda: TierSettings(8, 3, 1.1, 3, 16, 0.01, 2))
     confirm: TierSettings = field(
         default_factory=lambda: TierSettings(30, 12, 17.0, 1_000_000, 200, 0.004, 4)
     )
@@ -67,7 +67,7 @@ class JudgeSettings:
     noisy_spread: float = 0.05
     busy_share: float = 0.1
     held_out_shapes: int = 3
-    held_out_elements: int = 1 << 16
+    held_out_elements: int = 1 << 15
     neighbour_elements: int = 1 << 20
 
     def tier(self, name: Tier) -> TierSettings:
