@@ -6,7 +6,6 @@ import json
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from importlib import resources
 from typing import Any, Literal, TypeVar, cast
 
 from autogen_agentchat.agents import BaseChatAgent
@@ -33,17 +32,12 @@ from .packing import pack
 from .replies import clean, quote_json
 from .requests import Request, render_request
 
-__all__ = ["ScientistAgent", "load_prompt"]
+__all__ = ["ScientistAgent"]
 
 T = TypeVar("T")
 
 QUOTED_REPLY = 6_000
 """Characters of a bad reply that are shown to the model again."""
-
-
-def load_prompt(name: str) -> str:
-    """The system prompt of an agent, a readable file of this package."""
-    return (resources.files("kernel_scientist.agents") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
 
 
 class ScientistAgent(BaseChatAgent):
@@ -57,7 +51,7 @@ class ScientistAgent(BaseChatAgent):
         super().__init__(name, description)
         self._lab = lab
         self._model = model
-        self._prompt = load_prompt(name)
+        self._prompt = lab.prompts[name]
         self._thread: list[BaseAgentEvent | BaseChatMessage] = []
 
     @property
@@ -119,7 +113,7 @@ class ScientistAgent(BaseChatAgent):
         Raises `BadReply` when the last try was no better.
         """
         messages: list[LLMMessage] = [
-            SystemMessage(content=self._prompt),
+            SystemMessage(content=self._prompt.system),
             UserMessage(content=self._wording(request), source="manager"),
         ]
         repairs = self._lab.config.repairs.reply
@@ -144,8 +138,7 @@ class ScientistAgent(BaseChatAgent):
 
     def _wording(self, request: Request) -> str:
         packed, note = pack(request, self._lab.config.models.context_tokens)
-        words = "Answer this request in the form that your instructions give."
-        return f"{words}{note}\n\n{render_request(packed)}\n"
+        return self._prompt.wording(render_request(packed), note)
 
     async def _complete(
         self,

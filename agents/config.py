@@ -29,6 +29,7 @@ __all__ = [
     "Price",
     "RepairConfig",
     "ResearchConfig",
+    "SearchConfig",
     "is_endpoint",
     "load_config",
 ]
@@ -129,6 +130,17 @@ class ResearchConfig(_Table):
     passages: int = Field(default=6, ge=0, le=20)
 
 
+class SearchConfig(_Table):
+    """How the search moves on.
+
+    `patience` is in how many generations a Base may be built on in vain before a policy takes another.
+    """
+
+    patience: int = Field(default=3, ge=1, le=1_000)
+    islands: int = Field(default=3, ge=1, le=100)
+    migrate_every: int = Field(default=2, ge=1, le=1_000)
+
+
 class Config(_Table):
     """Everything that shapes a session. `experiments` is how many run in a generation."""
 
@@ -136,6 +148,8 @@ class Config(_Table):
     model: str = "offline"
     generations: int = Field(default=4, ge=1, le=100_000)
     experiments: int = Field(default=3, ge=1, le=20)
+    policy: str = "paper"
+    prompts: Path | None = None
     runs_dir: Path = Path("runs")
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     allow_no_sandbox: bool = False
@@ -143,6 +157,7 @@ class Config(_Table):
     limits: Limits = Limits()
     repairs: RepairConfig = RepairConfig()
     research: ResearchConfig = ResearchConfig()
+    search: SearchConfig = SearchConfig()
 
     def replaced(self, values: Mapping[str, object]) -> Config:
         """This configuration with top-level keys changed. Raises `UsageError` on a bad value."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -15,7 +15,10 @@ from .budget import Budget
 from .config import Config
 from .interrupts import Interrupted
 from .messages import Experiment
+from .policies.base import Policy, Situation
+from .policies.paper import PaperPolicy
 from .population import Member, Population
+from .prompting import Prompt, load_prompts
 from .recorder import Recorder, unified_diff
 from .replies import clean
 from .requests import PassageView, ProblemView
@@ -111,11 +114,19 @@ class Lab:
     recorder: Recorder
     budget: Budget
     config: Config
+    policy: Policy = field(default_factory=PaperPolicy)
+    prompts: Mapping[str, Prompt] = field(default_factory=load_prompts)
     stop: StopSignal = field(default_factory=StopSignal)
     failure: BaseException | None = None
     shown: dict[str, PassageView] = field(default_factory=dict[str, PassageView])
     answers: Answers = field(default_factory=Answers)
     _judging: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def situation(self) -> Situation:
+        """What the search policy sees now."""
+        config = self.config
+        return Situation(self.population, self.recorder.generation, config.search, config.seed or 0)
 
     async def evaluate(self, candidate_id: str) -> Evaluation:
         """Have a member judged in a thread; at most one at a time. A judged one is not judged again.

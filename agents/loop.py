@@ -72,6 +72,8 @@ class SessionLoop:
             recorder=self._recorder,
             budget=Budget(config.limits),
             config=config,
+            policy=setup.policy,
+            prompts=setup.prompts,
             stop=stop,
         )
         self._clients = {name: RecordingClient(setup.models[name], name, self._lab) for name in AGENTS}
@@ -348,7 +350,8 @@ class SessionLoop:
                 for model in setup.models.values()
                 if model.price is not None
             },
-            prompts=setup.prompts,
+            prompts={name: prompt.digest for name, prompt in setup.prompts.items()},
+            policy=setup.policy.name,
             seed=setup.config.seed,
             generations=setup.config.generations,
         )

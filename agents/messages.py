@@ -46,12 +46,17 @@ class GenerationTask(_Content):
 
 
 class Selection(_Content):
-    """The Selector's choice: the kernel to build on and a contrasting one to learn from."""
+    """The Selector's choice: the kernel to build on and a contrasting one to learn from.
+
+    A search policy may have made it; `goal` is what it asks the Researcher to look for.
+    """
 
     type: Literal["selection"] = "selection"
     base_id: str
     reference_id: str | None = None
     reasons: str
+    goal: str = ""
+    chosen_by: Literal["model", "policy"] = "model"
 
     @property
     def text(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -59,6 +59,7 @@ class Population:
     def __init__(self, baseline: Kernel) -> None:
         self._members: dict[str, Member] = {}
         self._by_source: dict[str, str] = {}
+        self._children: dict[str, list[Member]] = {}
         self.add(baseline.source)
         self.best_id = BASELINE_ID
 
@@ -109,7 +110,22 @@ class Population:
         )  # fmt: skip
         self._members[member.id] = member
         self._by_source.setdefault(source_key(source), member.id)
+        if parent_id is not None:
+            self._children.setdefault(parent_id, []).append(member)
         return member
+
+    def children(self, member: Member) -> Sequence[Member]:
+        """The members built on `member`, in the order of creation."""
+        return self._children.get(member.id, ())
+
+    def ancestry(self, member: Member) -> set[str]:
+        """The ids of `member` and all it descends from."""
+        line: set[str] = set()
+        current: Member | None = member
+        while current is not None and current.id not in line:
+            line.add(current.id)
+            current = None if current.parent_id is None else self._members.get(current.parent_id)
+        return line
 
     def find(self, source: str) -> Member | None:
         """The member with the same source, if there is one."""

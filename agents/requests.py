@@ -173,6 +173,7 @@ class ResearchRequest(_View):
     base: KernelView
     reference: KernelView | None = None
     reasons: str = ""
+    goal: str = ""
     tuning: Tuning | None = None
     digest: tuple[DigestLine, ...] = ()
     calibration: str = ""

@@ -82,6 +82,7 @@ class ResearcherAgent(ScientistAgent):
             base=kernel_view(base),
             reference=None if reference is None else kernel_view(lab.population[reference]),
             reasons=progress.selection.reasons,
+            goal=progress.selection.goal,
             tuning=tuning_of(base, lab.population),
             digest=digest_of(lab.population),
             calibration=calibration_of(lab.population),

@@ -73,6 +73,7 @@ class RunInfo(BaseModel):
     models: dict[str, str] = {}
     prices: dict[str, Any] = {}
     prompts: dict[str, str] = {}
+    policy: str = "paper"
     seed: int | None = None
     generations: int = 0
     generation: int = 0

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kernel_scientist.tools.targets import Target
 
     from .lab import Library, StopSignal
+    from .policies import Policy
 
 __all__ = ["Best", "Session", "SessionResult"]
 
@@ -63,7 +64,8 @@ class Session:
     `config` itself is by default what file and environment say. `observer` gets every event as it is
     written, from the session's own thread. `models` maps an agent (``selector`` ...) to a model's name
     or an AutoGen client and overrides `model` for it. `kernel` is a file, or a name of the problem's;
-    `judge` says how hard the judge looks.
+    `judge` says how hard the judge looks. `policy` is a search policy's name, or one of your own
+    (`policies.Policy`); `prompts` a folder of prompt files that replace the bundled ones.
     """
 
     def __init__(
@@ -82,6 +84,8 @@ class Session:
         seed: int | None = None,
         judge: JudgeSettings | None = None,
         models: Mapping[str, str | ChatCompletionClient] | None = None,
+        policy: str | Policy | None = None,
+        prompts: str | Path | None = None,
         config: Config | None = None,
         observer: Callable[[Event], None] | None = None,
     ) -> None:
@@ -95,6 +99,8 @@ class Session:
             "limits": limits,
             "allow_no_sandbox": allow_no_sandbox,
             "seed": seed,
+            "policy": policy if isinstance(policy, str) else None,
+            "prompts": None if prompts is None else Path(prompts),
         }
         self._config = (config or load_config()).replaced(
             {name: value for name, value in named.items() if value is not None}
@@ -106,6 +112,7 @@ class Session:
         self._models = dict(models or {})
         self._knowledge = knowledge
         self._judge = judge
+        self._policy = None if isinstance(policy, str) else policy
         self._observer = observer
 
     def run(self) -> SessionResult:
@@ -143,6 +150,7 @@ class Session:
             models=self._models,
             knowledge=self._knowledge,
             settings=self._judge,
+            policy=self._policy,
         )
         try:
             return await SessionLoop(setup, stop, self._observer).run()

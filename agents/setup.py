@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,11 +17,13 @@ from kernel_scientist.tools.problem import Problem
 from kernel_scientist.tools.settings import JudgeSettings
 from kernel_scientist.tools.targets import Target, resolve_target
 
-from .agent import load_prompt
 from .chat import BENCHMARKER, CODER, RESEARCHER, SELECTOR
 from .config import Config
 from .lab import Library
 from .models.registry import OpenedModel, open_model, passed_client
+from .policies.base import Policy
+from .policies.registry import make_policy
+from .prompting import Prompt, load_prompts
 
 if TYPE_CHECKING:
     from autogen_core.models import ChatCompletionClient
@@ -45,9 +46,10 @@ class Setup:
     judge: Judge
     models: dict[str, OpenedModel]
     library: Library
+    policy: Policy
+    prompts: Mapping[str, Prompt]
     owned: KnowledgeBase | None = None
     versions: dict[str, str] = field(default_factory=dict[str, str])
-    prompts: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def secrets(self) -> set[str]:
@@ -71,8 +73,11 @@ async def prepare(
     models: Mapping[str, str | ChatCompletionClient],
     knowledge: Library | None,
     settings: JudgeSettings | None,
+    policy: Policy | None = None,
 ) -> Setup:
     """Open the parts, cheap checks first. Raises `UsageError` or `UnusableEnvironment`."""
+    prompts = load_prompts(config.prompts)
+    search = make_policy(config.policy) if policy is None else policy
     loaded = problem if isinstance(problem, Problem) else Problem.load(problem)
     start = _load_kernel(loaded, kernel)
     opened = _open_models(config, model, models)
@@ -98,9 +103,10 @@ async def prepare(
         judge=Judge(loaded, place, start, settings=settings, seed=config.seed),
         models=opened,
         library=knowledge,
+        policy=search,
+        prompts=prompts,
         owned=owned,
         versions=_versions(),
-        prompts={name: hashlib.sha256(load_prompt(name).encode()).hexdigest()[:16] for name in AGENTS},
     )
 
 

@@ -39,6 +39,18 @@ def seconds(text: str) -> float:
     metavar="NAME",
     help="offline, or a model of an OpenAI-compatible endpoint.  [default: offline]",
 )
+@click.option(
+    "--policy",
+    metavar="NAME",
+    help="How Base and Reference are chosen: paper (the model does), greedy, map-elites, islands."
+    "  [default: paper]",
+)
+@click.option(
+    "--prompts",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="A folder of prompt files (selector.md ...) that replace the bundled ones.",
+)
 @click.option("--generations", type=int, metavar="N", help="How many generations at most.  [default: 4]")
 @click.option("--experiments", type=int, metavar="N", help="Experiments in a generation.  [default: 3]")
 @click.option(
@@ -64,6 +76,8 @@ def run(
     kernel: str | None,
     target: str | None,
     model: str | None,
+    policy: str | None,
+    prompts: Path | None,
     generations: int | None,
     experiments: int | None,
     max_time: float | None,
@@ -95,6 +109,8 @@ def run(
         flags={
             "target": target,
             "model": model,
+            "policy": policy,
+            "prompts": prompts,
             "generations": generations,
             "experiments": experiments,
             "runs_dir": runs_dir,
