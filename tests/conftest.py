@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from .sandbox.fakehip.machine import FakeRocm, build_fake_rocm
+
 _KEPT = {"KERNEL_SCIENTIST_CAGE", "KERNEL_SCIENTIST_TOOLCHAIN"}
 
 
@@ -26,3 +28,20 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("KERNEL_SCIENTIST_HOME", str(folder))
         patch.setenv("NO_COLOR", "1")
         yield folder
+
+
+@pytest.fixture(scope="session")
+def rocm_folder(tmp_path_factory: pytest.TempPathFactory) -> FakeRocm:
+    """A folder that plays ROCm, built once; tests take `rocm`, which leaves it as it found it."""
+    return build_fake_rocm(tmp_path_factory.mktemp("rocm") / "root")
+
+
+@pytest.fixture
+def rocm(rocm_folder: FakeRocm, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRocm]:
+    """A machine with one MI300X, the way a user's environment names it."""
+    for name in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "HIP_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ROCM_PATH", str(rocm_folder.root))
+    rocm_folder.configure()
+    yield rocm_folder
+    rocm_folder.configure()
