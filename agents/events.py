@@ -190,10 +190,13 @@ class EvaluationStarted(_Event):
 
 
 class EvaluationFinished(_Event):
+    """`reused_from` is the candidate whose evaluation this is: the same program, which was not run again."""
+
     kind: Literal["evaluation_finished"] = "evaluation_finished"
     candidate_id: str
     evaluation: Evaluation
     seconds: float
+    reused_from: str | None = None
 
 
 class ComparisonFinished(_Event):

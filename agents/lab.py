@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kernel_scientist.tools.evaluation import Evaluation
@@ -138,6 +138,9 @@ class Lab:
             if member.evaluation is not None:
                 return member.evaluation
             self.stop.check()
+            twin = self.population.judged_twin(member)
+            if twin is not None:
+                return self._reuse(member, twin)
             if member is not self.population.baseline:
                 self.budget.check_evaluation()
             self.recorder.emit(ev.EvaluationStarted, candidate_id=candidate_id, tier="screen")
@@ -147,15 +150,23 @@ class Lab:
             self.record_evaluation(member, evaluation, time.perf_counter() - began)
             return evaluation
 
+    def _reuse(self, member: Member, twin: Member) -> Evaluation:
+        """Give `member` the evaluation of a member that is the same program; it costs nothing."""
+        assert twin.evaluation is not None
+        note = (
+            f"the same program as candidate {twin.id} (only text that changes nothing differs): not run again"
+        )
+        notes = (*twin.evaluation.notes, note)
+        evaluation = replace(twin.evaluation, kernel_key=member.key, notes=notes, seconds={})
+        member.twin_id = twin.id
+        self._write_evaluation(member, evaluation, 0.0)
+        return evaluation
+
     def record_evaluation(self, member: Member, evaluation: Evaluation, seconds: float) -> None:
         """Write down an evaluation, charge it, and see whether there is a new best."""
-        self.population.record(member.id, evaluation)
         if member is not self.population.baseline:
             self.budget.charge_evaluation(accepted=evaluation.accepted)
-        self.recorder.write_evaluation(member.id, evaluation)
-        self.recorder.emit(
-            ev.EvaluationFinished, candidate_id=member.id, evaluation=evaluation, seconds=seconds
-        )
+        self._write_evaluation(member, evaluation, seconds)
         if self.population.leads(member) and evaluation.speedup is not None:
             previous, self.population.best_id = self.population.best_id, member.id
             self.recorder.emit(
@@ -165,6 +176,18 @@ class Lab:
                 speedup=evaluation.speedup,
                 tier=evaluation.tier,
             )
+
+    def _write_evaluation(self, member: Member, evaluation: Evaluation, seconds: float) -> None:
+        self.population.record(member.id, evaluation)
+        self.recorder.write_evaluation(member.id, evaluation)
+        event = self.recorder.emit(
+            ev.EvaluationFinished,
+            candidate_id=member.id,
+            evaluation=evaluation,
+            seconds=seconds,
+            reused_from=member.twin_id,
+        )
+        member.evidence = event.seq
 
     def search(self, agent: str, query: str, limit: int) -> list[PassageView]:
         """Passages on `query`, recorded as shown."""
@@ -195,7 +218,8 @@ class Lab:
         )  # fmt: skip
         self.budget.charge_candidate()
         # Compiled while the next agent thinks: its evaluation finds the builds.
-        self.evaluator.prepare(member.id)
+        if self.population.judged_twin(member) is None:
+            self.evaluator.prepare(member.id)
         self.announce(member, report)
         return member
 

@@ -12,6 +12,7 @@ from kernel_scientist.tools.evaluation import Evaluation
 from kernel_scientist.tools.kernel import Kernel
 
 from .messages import Experiment, Finding
+from .policies.normal_form import normal_key
 from .run import BASELINE_ID
 
 __all__ = ["Member", "Population", "source_key"]
@@ -19,11 +20,16 @@ __all__ = ["Member", "Population", "source_key"]
 
 @dataclass(slots=True)
 class Member:
-    """One kernel of the population; `kernel` is ``None`` when its plan does not parse (`fault`)."""
+    """One kernel of the population; `kernel` is ``None`` when its plan does not parse (`fault`).
+
+    `key` names its text, `form` the program whatever its comments and names. `twin_id` is the member whose
+    evaluation it was given, `evidence` the event of its evaluation.
+    """
 
     id: str
     source: str
     key: str
+    form: str
     kernel: Kernel | None
     fault: PlanError | None
     parent_id: str | None = None
@@ -34,6 +40,8 @@ class Member:
     experiment: Experiment | None = None
     evaluation: Evaluation | None = None
     finding: Finding | None = None
+    twin_id: str | None = None
+    evidence: int | None = None
 
     @property
     def accepted(self) -> bool:
@@ -59,6 +67,7 @@ class Population:
     def __init__(self, baseline: Kernel) -> None:
         self._members: dict[str, Member] = {}
         self._by_source: dict[str, str] = {}
+        self._by_form: dict[str, list[Member]] = {}
         self._children: dict[str, list[Member]] = {}
         self.add(baseline.source)
         self.best_id = BASELINE_ID
@@ -105,11 +114,12 @@ class Population:
             kernel.key if kernel is not None else hashlib.sha256(source.encode(errors="replace")).hexdigest()
         )
         member = Member(
-            f"{len(self._members):04d}", source, key, kernel, fault,
+            f"{len(self._members):04d}", source, key, normal_key(kernel, source), kernel, fault,
             parent_id, reference_id, generation, slot, attempt, experiment,
         )  # fmt: skip
         self._members[member.id] = member
         self._by_source.setdefault(source_key(source), member.id)
+        self._by_form.setdefault(member.form, []).append(member)
         if parent_id is not None:
             self._children.setdefault(parent_id, []).append(member)
         return member
@@ -131,6 +141,11 @@ class Population:
         """The member with the same source, if there is one."""
         found = self._by_source.get(source_key(source))
         return None if found is None else self._members[found]
+
+    def judged_twin(self, member: Member) -> Member | None:
+        """A judged member that is the same program as `member` (`normal_key`), if there is one."""
+        same = self._by_form.get(member.form, ())
+        return next((one for one in same if one is not member and one.evaluation is not None), None)
 
     def kernel(self, candidate_id: str) -> Kernel:
         """The kernel of a member. Raises `KeyError`, or `PlanError` when its plan does not parse."""

@@ -61,7 +61,8 @@ def _did(event: ev.Event) -> str | None:
 def _came_out(event: ev.Event) -> str | None:
     match event:
         case ev.EvaluationFinished():
-            return f"{event.candidate_id} {verdict_line(event.evaluation)}"
+            reused = f" (as {event.reused_from}, the same program)" if event.reused_from else ""
+            return f"{event.candidate_id} {verdict_line(event.evaluation)}{reused}"
         case ev.ComparisonFinished():
             return (
                 f"{event.b_id} against {event.a_id} in fresh pairs: {interval(event.comparison.speedup)}, "

@@ -70,6 +70,8 @@ def _message(event: ev.MessageSent) -> Iterator[Line]:
         case Selection() as choice:
             yield f"  Base {choice.base_id}, Reference {choice.reference_id or 'none'}", ""
             yield quote(choice.reasons), ""
+            if choice.goal:
+                yield quote(choice.goal), ""
         case Hypotheses() as plan:
             yield from _hypotheses(plan)
         case Finding() as finding:
@@ -152,10 +154,10 @@ def _candidate(event: ev.CandidateCreated, diffs: bool) -> Iterator[Line]:
 def _evaluation(event: ev.EvaluationFinished) -> Iterator[Line]:
     one = event.evaluation
     style = "good" if one.accepted else "bad"
-    yield (
-        f"  judge on {event.candidate_id}: {verdict_line(one)}, in {event.seconds:.1f} s {reference(event)}",
-        style,
-    )
+    how = f"in {event.seconds:.1f} s"
+    if event.reused_from:
+        how = f"taken over from {event.reused_from}, the same program"
+    yield f"  judge on {event.candidate_id}: {verdict_line(one)}, {how} {reference(event)}", style
     if not one.accepted:
         yield quote(one.message, "    "), ""
     for check in one.checks:
