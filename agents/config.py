@@ -159,6 +159,13 @@ class Config(_Table):
     research: ResearchConfig = ResearchConfig()
     search: SearchConfig = SearchConfig()
 
+    @field_validator("target")
+    @classmethod
+    def _is_found_from_anywhere(cls, value: str) -> str:
+        """A recording's file by its whole path: a run may be looked at, and gone on with, from elsewhere."""
+        kind, colon, file = value.partition(":")
+        return f"{kind}:{Path(file).absolute()}" if colon and kind == "recorded" and file else value
+
     def replaced(self, values: Mapping[str, object]) -> Config:
         """This configuration with top-level keys changed. Raises `UsageError` on a bad value."""
         known = {name: getattr(self, name) for name in type(self).model_fields}

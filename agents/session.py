@@ -66,11 +66,12 @@ class Session:
     or an AutoGen client and overrides `model` for it. `kernel` is a file, or a name of the problem's;
     `judge` says how hard the judge looks. `policy` is a search policy's name, or one of your own
     (`policies.Policy`); `prompts` a folder of prompt files that replace the bundled ones.
+    Without a `problem` the target must be ``recorded:FILE``.
     """
 
     def __init__(
         self,
-        problem: str | Path | Problem,
+        problem: str | Path | Problem | None = None,
         *,
         kernel: str | Path | None = None,
         target: str | Target | None = None,

@@ -15,7 +15,7 @@ from kernel_scientist.tools.judge import Judge
 from kernel_scientist.tools.kernel import Kernel
 from kernel_scientist.tools.problem import Problem
 from kernel_scientist.tools.settings import JudgeSettings
-from kernel_scientist.tools.targets import Target, resolve_target
+from kernel_scientist.tools.targets import Target, resolve_target, resolve_together
 
 from .chat import BENCHMARKER, CODER, RESEARCHER, SELECTOR
 from .config import Config
@@ -66,7 +66,7 @@ class Setup:
 async def prepare(
     config: Config,
     *,
-    problem: str | Path | Problem,
+    problem: str | Path | Problem | None,
     kernel: str | Path | None,
     target: str | Target | None,
     model: str | ChatCompletionClient | None,
@@ -78,6 +78,9 @@ async def prepare(
     """Open the parts, cheap checks first. Raises `UsageError` or `UnusableEnvironment`."""
     prompts = load_prompts(config.prompts)
     search = make_policy(config.policy) if policy is None else policy
+    if problem is None or isinstance(problem, str):
+        problem, wanted = resolve_together(problem, config.target)
+        config = config.replaced({"target": wanted})
     loaded = problem if isinstance(problem, Problem) else Problem.load(problem)
     start = _load_kernel(loaded, kernel)
     opened = _open_models(config, model, models)

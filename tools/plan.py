@@ -17,7 +17,7 @@ from .text import excerpt
 from .toml_text import TomlError, line_of, parse_toml
 from .validation import ConstantField, ExpressionValue, NumberValue, first_fault
 
-__all__ = ["ConstantValue", "Launch", "Plan", "Scratch", "parse_plan", "toml_literal"]
+__all__ = ["ConstantValue", "Launch", "Plan", "Scratch", "is_constant_name", "parse_plan", "toml_literal"]
 
 ConstantValue = int | float | str
 
@@ -153,6 +153,11 @@ class _PlanTable(_Table):
     launch: list[_LaunchTable] = Field(min_length=1, max_length=64)
 
 
+def is_constant_name(name: str) -> bool:
+    """Whether a constant may be called `name`."""
+    return bool(_IDENTIFIER.fullmatch(name)) and name not in _RESERVED and not name.lower().startswith("ks_")
+
+
 def toml_literal(value: ConstantValue) -> str:
     """`value` as TOML writes it."""
     # JSON's strings are TOML basic strings as long as nothing outside ASCII is left to escape.
@@ -227,7 +232,7 @@ class _PlanReader:
 
     def _check_constant(self, name: str, constants: Mapping[str, ConstantValue]) -> None:
         path = ("constants", name)
-        if not _IDENTIFIER.fullmatch(name) or name in _RESERVED or name.lower().startswith("ks_"):
+        if not is_constant_name(name):
             raise self._error(f"'{excerpt(name)}' cannot be the name of a constant", *path)
         used = self._expression(constants[name], *path).names
         above = list(constants)[: list(constants).index(name)]

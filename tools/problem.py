@@ -21,7 +21,7 @@ from .problem_file import BufferTable, ProblemFile, RangeTable, read_problem_fil
 from .reference import Array, Reference
 from .toml_text import line_of
 
-__all__ = ["Buffer", "Problem", "Range", "Scalar", "Shapes", "Tolerance", "list_problems"]
+__all__ = ["RECORDED", "Buffer", "Problem", "Range", "Scalar", "Shapes", "Tolerance", "list_problems"]
 
 # More than any device has.
 _MOST_BUFFER_BYTES = 2**38
@@ -33,6 +33,8 @@ _WIDEST = 0.75
 _BESIDE = 0.25
 
 BUNDLED = Path(__file__).parent / "problems"
+RECORDED = "recorded:"
+"""What stands before the file of a recorded search space, in a problem's name as in a target's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,10 @@ class Problem:
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Problem:
-        """Load a bundled problem by name or any problem folder by path; ProblemError or UsageError."""
+        """Load a bundled problem by name or any problem folder by path; ProblemError or UsageError.
+
+        ``recorded:FILE`` is the problem made from a recorded search space.
+        """
         folder = _find(name_or_path)
         problem = _build(folder, *read_problem_file(folder / "problem.toml"))
         for shapes in problem.shapes.values():
@@ -305,6 +310,10 @@ def _find(name_or_path: str | Path) -> Path:
     text = str(name_or_path)
     if isinstance(name_or_path, str) and text in list_problems():
         return BUNDLED / text
+    if text.startswith(RECORDED):
+        from .recorded_problem import recorded_folder
+
+        return recorded_folder(text.removeprefix(RECORDED))
     path = Path(name_or_path)
     folder = path.parent if path.name == "problem.toml" else path
     if (folder / "problem.toml").is_file():

@@ -29,7 +29,7 @@ from .validation import ExpressionValue, first_fault
 
 __all__ = ["BufferTable", "ProblemFile", "RangeTable", "TargetClass", "read_problem_file", "shape_fault"]
 
-TargetClass = Literal["cpu", "mi300"]
+TargetClass = Literal["cpu", "mi300", "recorded"]
 Place = tuple[str, ...]
 Shape = dict[str, Annotated[StrictInt, Field(ge=1)]]
 

@@ -22,6 +22,7 @@ from .evaluation import Interval
 
 __all__ = [
     "geometric_mean_speedup",
+    "median_interval",
     "paired_noise",
     "pairs_for",
     "quartiles",
@@ -127,6 +128,24 @@ def pairs_for(half_width: float, noise: float, level: float) -> int:
     Chicken, section 3.11.
     """
     return math.ceil(math.pi / 3 * (_normal_quantile((1.0 + level) / 2) * noise / half_width) ** 2)
+
+
+def median_interval(values: Sequence[float], level: float) -> Interval:
+    """The median with an interval between two order statistics, of at least `level` where that can be had.
+
+    With too few values the whole range is given and the level that it covers, 1 - 2**(1 - n). Values count
+    as independent. Source: Hollander, Wolfe & Chicken, section 3.6.
+    """
+    ordered = sorted(values)
+    n = len(ordered)
+    # Twice the chance that so few of n values fall on one side of the median.
+    outside, cut = 2.0 ** (1 - n), 0
+    while cut + 1 <= (n - 1) // 2:
+        more = outside + math.comb(n, cut + 1) * 2.0 ** (1 - n)
+        if more > 1.0 - level:
+            break
+        outside, cut = more, cut + 1
+    return Interval(quartiles(ordered)[1], ordered[cut], ordered[n - 1 - cut], max(0.0, 1.0 - outside))
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import TypeAdapter
 
-from .closing import CPU_MEANING
+from .closing import meaning_of, times_title
 from .judged import resource_lines, timing_lines, verdict_line
 from .output import echo, echo_all, json_option, print_json, remark
 from .text import one_line, quote
@@ -25,10 +25,16 @@ NOT_ACCEPTED = 6
 @click.command()
 @click.argument("kernel")
 @click.option(
-    "--problem", required=True, metavar="PROBLEM", help="A bundled problem's name, or a problem folder."
+    "--problem",
+    metavar="PROBLEM",
+    help="A bundled problem's name, or a problem folder; not needed with a target recorded:FILE.",
 )
 @click.option(
-    "--target", default="auto", show_default=True, metavar="NAME", help="Where it is judged: auto, cpu."
+    "--target",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="Where it is judged: auto, cpu, recorded:FILE.",
 )
 @click.option(
     "--baseline", metavar="FILE", help="Compare with this kernel instead of the problem's starting kernel."
@@ -45,7 +51,7 @@ NOT_ACCEPTED = 6
 @json_option
 def bench(
     kernel: str,
-    problem: str,
+    problem: str | None,
     target: str,
     baseline: str | None,
     tier: str,
@@ -59,7 +65,9 @@ def bench(
     launch plan is wrong. 6: not accepted.
     """
     from kernel_scientist.tools.problem import Problem
+    from kernel_scientist.tools.targets import resolve_together
 
+    problem, target = resolve_together(problem, target)
     loaded = Problem.load(problem)
     path = _kernel_path(kernel, loaded)
     evaluation = _judge(loaded, path, target, baseline, tier, seed, no_sandbox)
@@ -116,13 +124,15 @@ def _print(path: Path, evaluation: Evaluation) -> None:
     for check in evaluation.checks:
         echo(f"  {'passed' if check.passed else 'FAILED'}  {one_line(f'{check.name}: {check.detail}', 500)}")
     if evaluation.timings:
-        echo_all(["", "times on this device", *(f"  {line}" for line in timing_lines(evaluation.timings))])
+        echo_all(
+            ["", times_title(evaluation.target), *(f"  {line}" for line in timing_lines(evaluation.timings))]
+        )
     echo_all(["", "what the MI300 compiler makes of it (gfx942, compiled and not run)"])
     echo_all(f"  {line}" for line in resource_lines([("gfx942", evaluation)]))
     echo_all(one_line(note) for note in evaluation.notes)
     spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in evaluation.seconds.items())
     if spent:
         echo(f"time from source to verdict: {spent}")
-    if evaluation.target == "cpu" and evaluation.accepted:
-        for line in CPU_MEANING:
+    if evaluation.accepted:
+        for line in meaning_of(evaluation.target):
             remark(line, "dim")

@@ -13,19 +13,38 @@ from kernel_scientist.agents import Run, SessionResult
 from kernel_scientist.agents import events as ev
 from kernel_scientist.agents.run import BASELINE_ID, RunInfo
 from kernel_scientist.tools.evaluation import Comparison, Evaluation, ShapeTiming
+from kernel_scientist.tools.problem import RECORDED
 
-from .judged import light_share, resource_lines, timing_lines
+from .judged import how_compared, light_share, resource_lines, timing_lines
 from .lines import reference
 from .text import count, duration, indent, interval, one_line, percent
 
-__all__ = ["CPU_MEANING", "closing_lines", "closing_values", "run_lines"]
+__all__ = ["closing_lines", "closing_values", "meaning_of", "run_lines", "times_title"]
 
-CPU_MEANING = (
+_CPU_MEANING = (
     "What the figures mean: HIP source ran on one core of this CPU, its outputs were checked against the",
     "NumPy reference, and the times are of those runs. What they do not mean: they predict nothing for an",
     "MI300, whose memory, LDS and matrix units this CPU does not have. The gfx942 report is the GPU",
     "compiler's; nothing was run on a GPU.",
 )
+_RECORDED_MEANING = (
+    "What the figures mean: the times are those that the recording holds of the device it names, looked up.",
+    "What they do not mean: nothing was compiled, checked or timed here, and no result was seen.",
+)
+
+
+def meaning_of(target: str) -> Sequence[str]:
+    """What the figures of a target do and do not mean, as lines of text."""
+    if target.startswith(RECORDED):
+        return _RECORDED_MEANING
+    return _CPU_MEANING if target == "cpu" else ()
+
+
+def times_title(target: str) -> str:
+    """What stands above a table of times."""
+    if target.startswith(RECORDED):
+        return "times from the recording, not measured here"
+    return "times on this device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +75,9 @@ def run_lines(run: Run) -> list[str]:
     if info.best is not None:
         path = _shown(run.path / info.best.path)
         lines += ["", f"best kernel   {path}   (candidate {info.best.candidate_id})"]
-    lines += _timing_part(facts) + _resource_part(facts)
-    if info.target == "cpu":
-        lines += ["", *CPU_MEANING]
+    lines += _timing_part(facts, info.target) + _resource_part(facts)
+    meaning = meaning_of(info.target)
+    lines += ["", *meaning] if meaning else []
     return [*lines, "", *_next_lines(run)]
 
 
@@ -75,20 +94,20 @@ def _headline(run: Run, facts: _Facts) -> str:
     info = run.info
     if info.best is None:
         return f"{info.problem}: no correct kernel beat the starting one."
-    how = "confirmed in fresh pairs"
+    how = f"confirmed {how_compared(info.target)}"
     if info.best.tier != "confirm":
         how = f"measured at tier '{info.best.tier}', not confirmed"
     proof = f" {reference(facts.confirmed)}" if facts.confirmed else ""
     return f"{info.problem}: {interval(info.best.speedup)} over the starting kernel, {how}{proof}."
 
 
-def _timing_part(facts: _Facts) -> list[str]:
+def _timing_part(facts: _Facts, target: str) -> list[str]:
     timings, source = _best_timings(facts)
     if not timings or source is None:
         return []
     lines = [
         "",
-        f"times on this device {reference(source)}",
+        f"{times_title(target)} {reference(source)}",
         *(indent(line) for line in timing_lines(timings)),
     ]
     share = _overall_share(timings)
@@ -110,16 +129,21 @@ def _resource_part(facts: _Facts) -> list[str]:
 def _next_lines(run: Run) -> list[str]:
     where = "" if run.path.parent == Path("runs") else f" --runs-dir {run.path.parent}"
     problem = _problem_name(run)
+    run_again = f"kernel-scientist run {problem}"
+    bench_again = f"--problem {problem}"
+    if run.info.target.startswith(RECORDED):
+        run_again = f"kernel-scientist run --target {run.info.target}"
+        bench_again = f"--target {run.info.target}"
     lines = [
         f"transcript    {_shown(run.path / 'events.jsonl')}   ([#n] is the line with seq n)",
         f"read it       kernel-scientist transcript show {run.id}{where}",
     ]
     if run.info.best is not None:
         kernel = _shown(run.path / run.info.best.path)
-        return [*lines, f"try next      kernel-scientist bench {kernel} --problem {problem}"]
+        return [*lines, f"try next      kernel-scientist bench {kernel} {bench_again}"]
     return [
         *lines,
-        f"try next      kernel-scientist run {problem} --generations {2 * max(1, run.info.generations)}",
+        f"try next      {run_again} --generations {2 * max(1, run.info.generations)}",
     ]
 
 

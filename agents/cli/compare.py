@@ -13,7 +13,8 @@ import click
 
 from kernel_scientist.sandbox.errors import UsageError
 
-from .closing import CPU_MEANING
+from .closing import meaning_of
+from .judged import how_compared
 from .output import echo, echo_all, json_option, print_json, remark
 from .places import resolve_runs_dir, runs_dir_option
 from .plot import interval_plot
@@ -36,9 +37,7 @@ _NARROWEST, _WIDEST = 40, 100
 @click.option(
     "--problem", metavar="PROBLEM", help="What the two kernels compute: a bundled name, or a folder."
 )
-@click.option(
-    "--target", default="auto", show_default=True, metavar="NAME", help="Where they are measured: auto, cpu."
-)
+@click.option("--target", default="auto", show_default=True, metavar="NAME", help="Where they are measured.")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the judge's draws.")
 @click.option("--no-sandbox", is_flag=True, help="Go on where this machine has no cage for kernels.")
 @runs_dir_option
@@ -64,7 +63,9 @@ def compare(
     if problem is None:
         return _runs(a, b, resolve_runs_dir(runs_dir), as_json)
     from kernel_scientist.tools.problem import Problem
+    from kernel_scientist.tools.targets import resolve_together
 
+    problem, target = resolve_together(problem, target)
     loaded = Problem.load(problem)
     paths = tuple(_kernel_path(name, loaded) for name in (a, b))
     comparison = _measure(loaded, paths[0], paths[1], target, seed, no_sandbox)
@@ -118,9 +119,8 @@ def _print(problem: Problem, paths: tuple[Path, ...], comparison: Comparison) ->
     echo_all(["", *_table(comparison), "", *_plot(comparison), ""])
     for sentence in (*_method(comparison), *dict.fromkeys((*a.notes, *b.notes))):
         echo_all(textwrap.wrap(one_line(sentence), _width(), subsequent_indent="  "))
-    if b.target == "cpu":
-        for line in CPU_MEANING:
-            remark(line, "dim")
+    for line in meaning_of(b.target):
+        remark(line, "dim")
 
 
 def _not_measured(name: str, evaluation: Evaluation) -> list[str]:
@@ -174,9 +174,10 @@ def _method(comparison: Comparison) -> list[str]:
     """How the figures came about, for whoever wants to judge them."""
     pairs = sorted({one.batches for one in comparison.timings})
     count = f"{pairs[0]}" if len(pairs) == 1 else f"{pairs[0]} to {pairs[-1]}"
-    lines = [
-        f"measured in {count} fresh pairs a shape (confirm tier): {comparison.b.method or 'no account of it'}"
-    ]
+    method = comparison.b.method or "no account of it"
+    if how_compared(comparison.b.target) != "in fresh pairs":
+        return [f"not measured here: {method}"]
+    lines = [f"measured in {count} fresh pairs a shape (confirm tier): {method}"]
     if any(one.noise is not None for one in comparison.timings):
         lines.append("noise: what a pair of batches of one and the same kernel differs by on this machine")
     return lines

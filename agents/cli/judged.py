@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from kernel_scientist.sandbox.resources import KernelResources
 from kernel_scientist.tools.evaluation import Evaluation, ShapeTiming
+from kernel_scientist.tools.problem import RECORDED
 
 from .text import clean, columns, interval, percent, shape_text, time_text
 
-__all__ = ["light_share", "resource_lines", "timing_lines", "verdict_line"]
+__all__ = ["how_compared", "light_share", "resource_lines", "timing_lines", "verdict_line"]
 
 # Characters of a kernel's name: a template-id may be long.
 _KERNEL_NAME = 48
@@ -26,6 +27,11 @@ _INSTRUCTIONS = (
     "valu",
     "salu",
 )
+
+
+def how_compared(target: str) -> str:
+    """How kernels were compared before a claim."""
+    return "by the recording" if target.startswith(RECORDED) else "in fresh pairs"
 
 
 def verdict_line(evaluation: Evaluation) -> str:

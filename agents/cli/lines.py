@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernel_scientist.agents import events as ev
 
-from .judged import verdict_line
+from .judged import how_compared, verdict_line
 from .text import count, interval, one_line, times
 
 __all__ = ["event_line", "reference"]
@@ -64,10 +64,9 @@ def _came_out(event: ev.Event) -> str | None:
             reused = f" (as {event.reused_from}, the same program)" if event.reused_from else ""
             return f"{event.candidate_id} {verdict_line(event.evaluation)}{reused}"
         case ev.ComparisonFinished():
-            return (
-                f"{event.b_id} against {event.a_id} in fresh pairs: {interval(event.comparison.speedup)}, "
-                f"{'an improvement' if event.improved else 'no improvement shown'}"
-            )
+            how = how_compared(event.comparison.b.target)
+            claim = "an improvement" if event.improved else "no improvement shown"
+            return f"{event.b_id} against {event.a_id} {how}: {interval(event.comparison.speedup)}, {claim}"
         case ev.BestChanged():
             return f"best is now {event.candidate_id}: {interval(event.speedup)} ({event.tier})"
         case ev.LimitReached():

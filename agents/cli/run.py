@@ -31,9 +31,11 @@ def seconds(text: str) -> float:
 
 
 @click.command()
-@click.argument("problem")
+@click.argument("problem", required=False)
 @click.option("--kernel", metavar="FILE", help="Start from this kernel (a file, or a name of the problem's).")
-@click.option("--target", metavar="NAME", help="Where kernels are judged: auto, cpu.  [default: auto]")
+@click.option(
+    "--target", metavar="NAME", help="Where kernels are judged: auto, cpu, recorded:FILE.  [default: auto]"
+)
 @click.option(
     "--model",
     metavar="NAME",
@@ -72,7 +74,7 @@ def seconds(text: str) -> float:
 )
 @json_option
 def run(
-    problem: str,
+    problem: str | None,
     kernel: str | None,
     target: str | None,
     model: str | None,
@@ -93,7 +95,8 @@ def run(
     """Let the agents make a kernel of PROBLEM faster.
 
     PROBLEM is the name of a bundled problem (see `kernel-scientist problem list`) or a folder with a
-    problem.toml. Progress goes to stderr, the closing report to stdout.
+    problem.toml. It may be left out with --target recorded:FILE, which plays back a recorded search space
+    (a Kernel Tuner cache file). Progress goes to stderr, the closing report to stdout.
 
     Exit code 0: a faster kernel was confirmed. 3: nothing correct beat the starting kernel. 4: stopped by a
     limit. 130: stopped by Ctrl-C.

@@ -7,6 +7,7 @@ from typing import Any
 
 from kernel_scientist.agents import Run
 
+from .judged import how_compared
 from .text import columns, duration, interval, one_line
 
 __all__ = ["run_values", "runs_table"]
@@ -61,7 +62,7 @@ def _column(values: dict[str, Any]) -> dict[str, str]:
         "why it stopped": values["stop_reason"],
         "best": values["best"] or "none beat the start",
         "speed-up": "-" if speedup is None else interval(Interval.from_dict(speedup)),
-        "measured": {"confirm": "confirmed in fresh pairs", None: "-"}.get(
+        "measured": {"confirm": f"confirmed {how_compared(values['target'])}", None: "-"}.get(
             values["tier"], f"tier {values['tier']}, not confirmed"
         ),
         "generations": str(values["generations"]),

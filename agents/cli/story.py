@@ -9,7 +9,7 @@ from kernel_scientist.agents import events as ev
 from kernel_scientist.agents.messages import Experiment, Finding, Hypotheses, Selection
 from kernel_scientist.tools.describe import resources_line
 
-from .judged import timing_lines, verdict_line
+from .judged import how_compared, timing_lines, verdict_line
 from .lines import event_line, reference
 from .output import Style
 from .text import clean, interval, one_line, quote, times
@@ -175,6 +175,6 @@ def _evaluation(event: ev.EvaluationFinished) -> Iterator[Line]:
 def _comparison(event: ev.ComparisonFinished) -> Iterator[Line]:
     one = event.comparison
     claim = "an improvement" if event.improved else "no improvement shown"
-    head = f"{event.b_id} against {event.a_id} in fresh pairs: {interval(one.speedup)}, {claim}"
+    head = f"{event.b_id} against {event.a_id} {how_compared(one.b.target)}: {interval(one.speedup)}, {claim}"
     yield f"  {head}, in {event.seconds:.1f} s {reference(event)}", "good" if event.improved else "bad"
     yield from ((f"    {line}", "") for line in timing_lines(one.timings))

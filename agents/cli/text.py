@@ -82,7 +82,7 @@ def interval(value: Interval | None) -> str:
     """A ratio with its interval: ``3.21x (3.10x to 3.32x at 99 %)``."""
     if value is None:
         return "not measured"
-    return f"{value.value:.2f}x ({value.low:.2f}x to {value.high:.2f}x at {value.level * 100:g} %)"
+    return f"{value.value:.2f}x ({value.low:.2f}x to {value.high:.2f}x at {value.level * 100:.3g} %)"
 
 
 def percent(share: float | None) -> str:

@@ -179,7 +179,7 @@ def test_held_out_shapes_keep_to_the_domain_and_are_new(folder: Path) -> None:
             "no multiple of 1 lies between",
         ),
         ("rows = { min = 2", "rows = { min = 0", 17, "'domain.rows.min': must be at least 1"),
-        ("[shapes.cpu]", "[shapes.gpu]", 30, "'cpu' or 'mi300'"),
+        ("[shapes.cpu]", "[shapes.gpu]", 30, "must be 'cpu', 'mi300' or"),
         ("{ rows = 8, columns = 5 }", "{ rows = 7, columns = 5 }", 31, "rows = 7 is not a multiple of 2"),
         ("{ rows = 8, columns = 5 }", "{ rows = 8 }", 31, "lacks the dimension 'columns'"),
         (

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from kernel_scientist.sandbox.errors import UsageError
 
 from ..errors import nearest
+from ..problem import RECORDED
 from .base import Target
 
-__all__ = ["Target", "resolve_target", "target_names"]
+__all__ = ["Target", "resolve_target", "resolve_together", "target_names"]
 
 
 def _cpu(allow_no_sandbox: bool) -> Target:
@@ -28,9 +29,33 @@ def _cpu_all_cores(allow_no_sandbox: bool) -> Target:
 _TARGETS: dict[str, Callable[[bool], Target]] = {"cpu": _cpu, "cpu-all-cores": _cpu_all_cores}
 
 
+def _recorded(file: str) -> Target:
+    from .recorded import RecordedTarget
+
+    return RecordedTarget(file)
+
+
+# Targets whose name goes on with what they are about, after a colon.
+_NAMED: dict[str, Callable[[str], Target]] = {RECORDED.rstrip(":"): _recorded}
+
+
 def target_names() -> list[str]:
     """What `resolve_target` accepts."""
-    return ["auto", *_TARGETS]
+    return ["auto", *_TARGETS, "recorded:FILE"]
+
+
+def resolve_together(problem: str | None, target: str) -> tuple[str, str]:
+    """The names of problem and target where one may stand for both: a recorded search space is either.
+
+    UsageError when there is no problem.
+    """
+    if problem is None:
+        if not target.startswith(RECORDED):
+            raise UsageError("name a problem, such as matmul; only a target recorded:FILE brings its own")
+        return target, target
+    if problem.startswith(RECORDED) and target == "auto":
+        return problem, problem
+    return problem, target
 
 
 def resolve_target(name: str = "auto", *, allow_no_sandbox: bool = False) -> Target:
@@ -40,6 +65,9 @@ def resolve_target(name: str = "auto", *, allow_no_sandbox: bool = False) -> Tar
     """
     if name == "auto":
         name = next(iter(_TARGETS))
+    kind, colon, rest = name.partition(":")
+    if colon and kind in _NAMED:
+        return _NAMED[kind](rest)
     if name not in _TARGETS:
         raise UsageError(f"there is no target '{name}'; {nearest(name, target_names())}")
     return _TARGETS[name](allow_no_sandbox)
