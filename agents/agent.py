@@ -6,6 +6,7 @@ import json
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, cast
 
 from autogen_agentchat.agents import BaseChatAgent
@@ -21,14 +22,15 @@ from autogen_core.models import (
     UserMessage,
 )
 from autogen_core.tools import BaseTool
+from pydantic import BaseModel
 
 from . import events as ev
 from .chat import MESSAGE_TYPES, Progress, as_message, follow
-from .interrupts import BadReply, ModelUnavailable, StopSession
+from .interrupts import BadReply, ModelUnavailable, PromptTooLong, StopSession
 from .lab import Lab
 from .messages import Content, StepFailed, Stopped
 from .models.recording import RecordingClient
-from .packing import pack
+from .packing import fit_messages, pack, room_for
 from .replies import clean, quote_json
 from .requests import Request, render_request
 
@@ -38,6 +40,23 @@ T = TypeVar("T")
 
 QUOTED_REPLY = 6_000
 """Characters of a bad reply that are shown to the model again."""
+
+
+MAX_CALLS = 16
+"""Tool calls of one message that are answered."""
+
+_SHRINKS = 3
+_SHRINK = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """What a model may use for its answer, and the form that it has."""
+
+    tools: Sequence[BaseTool[Any, Any]]
+    rounds: int
+    enough: Callable[[], bool]
+    form: type[BaseModel] | None
 
 
 class ScientistAgent(BaseChatAgent):
@@ -106,12 +125,23 @@ class ScientistAgent(BaseChatAgent):
         tools: Sequence[BaseTool[Any, Any]] = (),
         tool_rounds: int = 0,
         enough: Callable[[], bool] = lambda: False,
+        form: type[BaseModel] | None = None,
     ) -> T | None:
         """Ask the model and read its answer, mending a bad one in a bounded number of turns.
 
-        Tools may be called in `tool_rounds` rounds; ``None`` when `enough` held after one of them.
-        Raises `BadReply` when the last try was no better.
+        Tools may be called in `tool_rounds` rounds; ``None`` when `enough` held after one of them. `form` is
+        what the answer is where it is one JSON object. Raises `BadReply` when the last try was no better.
         """
+        for _ in range(_SHRINKS):
+            try:
+                return await self._ask(request, read, _Means(tools, tool_rounds, enough, form))
+            except PromptTooLong as fault:
+                smaller = int(self._model.window * _SHRINK)
+                self._model.window = min(smaller, fault.window or smaller)
+                self._lab.note(self.name, f"{fault} Asking again within {self._model.window} tokens.")
+        return await self._ask(request, read, _Means(tools, tool_rounds, enough, form))
+
+    async def _ask(self, request: Request, read: Callable[[str], T], means: _Means) -> T | None:
         messages: list[LLMMessage] = [
             SystemMessage(content=self._prompt.system),
             UserMessage(content=self._wording(request), source="manager"),
@@ -119,17 +149,18 @@ class ScientistAgent(BaseChatAgent):
         repairs = self._lab.config.repairs.reply
         purpose: str = request.request
         for attempt in range(repairs + 1):
-            text = ""
+            text, cut_off = "", False
             try:
-                answer = await self._complete(messages, tools, tool_rounds, enough, purpose)
+                answer = await self._complete(messages, means, purpose)
                 if answer is None:
                     return None
-                text = answer
+                text, cut_off = answer
                 return read(text)
-            except BadReply as fault:
+            except BadReply as bad:
+                fault = _cut_off(bad) if cut_off else bad
                 self._lab.answers.unusable += 1
                 if attempt == repairs:
-                    raise
+                    raise fault from None
                 if text.strip():
                     messages.append(AssistantMessage(content=clean(text, QUOTED_REPLY), source=self.name))
                 messages.append(UserMessage(content=_complaint(fault), source="manager"))
@@ -137,28 +168,37 @@ class ScientistAgent(BaseChatAgent):
         raise AssertionError("the loop returns or raises")
 
     def _wording(self, request: Request) -> str:
-        packed, note = pack(request, self._lab.config.models.context_tokens)
+        packed, cut = pack(request, self._room())
+        self._tell_cut(cut)
+        note = f" Left out for want of room: {', '.join(cut)}." if cut else ""
         return self._prompt.wording(render_request(packed), note)
+
+    def _room(self) -> int:
+        return room_for(self._model.window, self._model.answer_tokens, self._prompt.system)
+
+    def _tell_cut(self, cut: tuple[str, ...]) -> None:
+        if cut:
+            self._lab.recorder.emit(ev.ContextCut, agent=self.name, window=self._model.window, cut=cut)
 
     async def _complete(
         self,
         messages: list[LLMMessage],
-        tools: Sequence[BaseTool[Any, Any]],
-        rounds: int,
-        enough: Callable[[], bool],
+        means: _Means,
         purpose: str,
-    ) -> str | None:
-        for turn in range(rounds + 1):
-            offered = tools if turn < rounds else ()
-            result = await self._model.ask(messages, tools=offered, purpose=purpose)
+    ) -> tuple[str, bool] | None:
+        """The answer's text and whether it was cut off; ``None`` when none is needed any more."""
+        for turn in range(means.rounds + 1):
+            offered = means.tools if turn < means.rounds else ()
+            sent, cut = fit_messages(messages, self._room())
+            self._tell_cut(cut)
+            result = await self._model.ask(sent, tools=offered, form=means.form, purpose=purpose)
             if isinstance(result.content, str):
-                return result.content
-            messages.append(
-                AssistantMessage(content=result.content, thought=result.thought, source=self.name)
-            )
-            results = [await self._call(call, tools) for call in result.content]
+                return result.content, result.finish_reason == "length"
+            calls = [_bounded(call) for call in result.content[:MAX_CALLS]]
+            messages.append(AssistantMessage(content=calls, thought=result.thought, source=self.name))
+            results = [await self._call(call, means.tools) for call in calls]
             messages.append(FunctionExecutionResultMessage(content=results))
-            if enough():
+            if means.enough():
                 return None
         raise BadReply("The model went on calling tools and gave no answer.")
 
@@ -201,6 +241,17 @@ class ScientistAgent(BaseChatAgent):
             called_by=called_by, seconds=time.perf_counter() - began,
         )  # fmt: skip
         return FunctionExecutionResult(content=text, name=tool.name, call_id=call_id, is_error=False)
+
+
+def _bounded(call: FunctionCall) -> FunctionCall:
+    """A call that can be sent back: its arguments are not longer than any tool's."""
+    if len(call.arguments) <= QUOTED_REPLY:
+        return call
+    return replace(call, arguments=json.dumps({"text": clean(call.arguments, 500)}))
+
+
+def _cut_off(fault: BadReply) -> BadReply:
+    return BadReply(f"The reply was cut off at the longest length allowed; be briefer. {fault}")
 
 
 def _complaint(fault: BadReply) -> str:

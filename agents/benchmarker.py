@@ -85,7 +85,9 @@ class BenchmarkerAgent(ScientistAgent):
 
         reply: FindingReply | None = None
         try:
-            reply = await self.ask(request, read, tools=[tool], tool_rounds=TOOL_ROUNDS, enough=enough)
+            reply = await self.ask(
+                request, read, tools=[tool], tool_rounds=TOOL_ROUNDS, enough=enough, form=FindingReply
+            )
         except (BadReply, ModelUnavailable) as fault:
             self._note(fault)
         if member.evaluation is None:
@@ -99,7 +101,7 @@ class BenchmarkerAgent(ScientistAgent):
         assert member.evaluation is not None
         result = result_view(member, base, describe(member.evaluation))
         try:
-            return await self.ask(request.model_copy(update={"result": result}), _read)
+            return await self.ask(request.model_copy(update={"result": result}), _read, form=FindingReply)
         except (BadReply, ModelUnavailable) as fault:
             self._note(fault)
             return None

@@ -17,7 +17,10 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
     """US dollars for one call; ``None`` when the price is not known."""
     if price is None:
         return None
-    return (usage.prompt_tokens * price.input + usage.completion_tokens * price.output) / 1e6
+    cached_price = price.input if price.cached is None else price.cached
+    cached = min(usage.cached_tokens, usage.prompt_tokens)
+    fresh = usage.prompt_tokens - cached
+    return (fresh * price.input + cached * cached_price + usage.completion_tokens * price.output) / 1e6
 
 
 @final
@@ -61,6 +64,12 @@ class Budget:
             accepted=self._accepted,
             seconds=self._clock() - self._started,
         )
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the time limit; infinite where there is none."""
+        limit = self.limits.max_time_s
+        return float("inf") if limit is None else max(0.0, limit - self.totals.seconds)
 
     def check(self) -> None:
         """Raise `LimitHit` when time, tokens or money are used up."""

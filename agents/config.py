@@ -15,14 +15,16 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast, get_args
-from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from kernel_scientist.sandbox.errors import UsageError
 
+from .model_config import AgentModel, ModelsConfig, Price, Table, is_endpoint
+
 __all__ = [
     "CONFIG_FILE",
+    "AgentModel",
     "Config",
     "Limits",
     "ModelsConfig",
@@ -36,6 +38,7 @@ __all__ = [
 
 CONFIG_FILE = "kernel-scientist.toml"
 _PREFIX = "KERNEL_SCIENTIST_"
+_SET = "--set"
 # Variables with our prefix that other rooms read; they are not configuration keys.
 _OTHER_VARIABLES = frozenset({"HOME", "CAGE", "TOOLCHAIN", "DEBUG"})
 # Where an option is not named after the last part of its key.
@@ -61,18 +64,7 @@ _DEMANDS = {
 }
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
-
-
-class Price(_Table):
-    """US dollars for a million tokens."""
-
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-
-
-class Limits(_Table):
+class Limits(Table):
     """When a session stops early; ``None`` is no limit. The final comparison is not counted."""
 
     max_time_s: float | None = Field(default=None, gt=0)
@@ -81,38 +73,7 @@ class Limits(_Table):
     max_cost_usd: float | None = Field(default=None, gt=0)
 
 
-class ModelsConfig(_Table):
-    """The endpoint and how it is called. `selector` and the others override `model` for one agent.
-
-    The key is read from the variable named by `api_key_env`; `api_key` in a file works too and is
-    never written into a run. `context_tokens` is what a prompt may hold.
-    """
-
-    base_url: str | None = None
-    api_key: SecretStr | None = Field(default=None, exclude=True)
-    api_key_env: str = "OPENAI_API_KEY"
-    selector: str | None = None
-    researcher: str | None = None
-    coder: str | None = None
-    benchmarker: str | None = None
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    stream: bool = False
-    function_calling: bool = True
-    timeout_s: float = Field(default=120.0, gt=0)
-    tries: int = Field(default=4, ge=1, le=20)
-    retry_wait_s: float = Field(default=1.0, ge=0)
-    context_tokens: int = Field(default=64_000, ge=4_000)
-    prices: dict[str, Price] = {}
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_web_address(cls, value: str | None) -> str | None:
-        if value is not None and not is_endpoint(value):
-            raise ValueError("must be an address such as http://localhost:8000/v1")
-        return value
-
-
-class RepairConfig(_Table):
+class RepairConfig(Table):
     """How often a bad answer may be mended: `reply` for one that cannot be read, `build` for a
     candidate that does not compile, launch or end, `result` for one that computes something else."""
 
@@ -121,7 +82,7 @@ class RepairConfig(_Table):
     result: int = Field(default=1, ge=0, le=20)
 
 
-class ResearchConfig(_Table):
+class ResearchConfig(Table):
     """What the Researcher is asked for, and how much literature it may look up."""
 
     avenues: int = Field(default=10, ge=1, le=50)
@@ -130,7 +91,7 @@ class ResearchConfig(_Table):
     passages: int = Field(default=6, ge=0, le=20)
 
 
-class SearchConfig(_Table):
+class SearchConfig(Table):
     """How the search moves on.
 
     `patience` is in how many generations a Base may be built on in vain before a policy takes another.
@@ -141,7 +102,7 @@ class SearchConfig(_Table):
     migrate_every: int = Field(default=2, ge=1, le=1_000)
 
 
-class Config(_Table):
+class Config(Table):
     """Everything that shapes a session. `experiments` is how many run in a generation."""
 
     target: str = "auto"
@@ -172,15 +133,6 @@ class Config(_Table):
         return _validated({**known, **values}, {})
 
 
-def is_endpoint(url: str) -> bool:
-    """Whether `url` can be that of an endpoint: http or https, and a host."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
 def load_config(
     *,
     folder: Path | None = None,
@@ -204,7 +156,7 @@ def load_config(
         key, equals, text = item.partition("=")
         if not equals:
             raise UsageError(f"--set {item}: give it as KEY=VALUE, such as --set models.timeout_s=60.")
-        found.put(key.strip(), _toml_value(text), "--set")
+        found.put(key.strip(), _toml_value(text), _SET)
     for key, flag in (flags or {}).items():
         if flag is not None:
             found.put(key, flag, "")
@@ -228,6 +180,9 @@ class _Found:
                 break
             nested = _table_of(table.model_fields[part].annotation)
             last = depth == len(parts) - 1
+            if nested is AgentModel and last and isinstance(value, str):
+                self.put(f"{key}.model", value, where)
+                return
             if nested is not None and last:
                 self._put_table(key, nested, value, where)
                 return
@@ -237,6 +192,11 @@ class _Found:
                 self._put_price(values, parts[depth + 1 :], value, where)
                 return
             elif last:
+                if part == "api_key" and where == _SET:
+                    raise UsageError(
+                        f"--set {key}: everybody on this machine can read a command line; set the variable "
+                        f"OPENAI_API_KEY instead, or {key} in {CONFIG_FILE}."
+                    )
                 values[part] = value
                 self.places[key] = where
                 return

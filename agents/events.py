@@ -20,6 +20,7 @@ __all__ = [
     "CandidateCreated",
     "CitedPassage",
     "ComparisonFinished",
+    "ContextCut",
     "ErrorRecorded",
     "EvaluationFinished",
     "EvaluationStarted",
@@ -52,10 +53,15 @@ class _Event(_Value):
 
 
 class Usage(_Value):
-    """Tokens of one model call; `estimated` when the endpoint reported none and we counted."""
+    """Tokens of one model call; `estimated` when the endpoint reported none and we counted.
+
+    Of the prompt, `cached_tokens` had been read before; of the answer, `reasoning_tokens` are not text.
+    """
 
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
     estimated: bool = False
 
     @property
@@ -133,7 +139,9 @@ class ModelCall(_Event):
     """One attempt at a model call, failed ones included (`error`). `request` is what was new in it.
 
     `request` lists the messages sent; those already recorded by an earlier call of the same turn are
-    counted in `request_prefix` (the first so many messages of that call) and not repeated.
+    counted in `request_prefix` (the first so many messages of that call) and not repeated. `request_key`
+    is a hash of all of them without measured figures, by which a replay knows the call. The model's own
+    reasoning, where the service gives it, is the response's `thought`.
     """
 
     kind: Literal["model_call"] = "model_call"
@@ -144,10 +152,20 @@ class ModelCall(_Event):
     usage: Usage
     cost_usd: float | None = None
     seconds: float
+    request_key: str = ""
     request_prefix: int = 0
     request: tuple[dict[str, Any], ...] = ()
     response: dict[str, Any] | None = None
     error: str | None = None
+
+
+class ContextCut(_Event):
+    """A prompt was larger than the model's `window` of tokens, and so `cut` was left out of it."""
+
+    kind: Literal["context_cut"] = "context_cut"
+    agent: str
+    window: int
+    cut: tuple[str, ...]
 
 
 class ToolCall(_Event):
@@ -254,6 +272,7 @@ Event = Annotated[
     | SpeakerSelected
     | MessageSent
     | ModelCall
+    | ContextCut
     | ToolCall
     | PassagesRetrieved
     | CandidateCreated

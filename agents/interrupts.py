@@ -2,14 +2,28 @@
 
 StopSession             the conversation ends and the session with it
 ├── LimitHit            a limit of time, evaluations, tokens or cost
+├── ModelGone           no model will answer any more: a refused key, no quota left, a dead endpoint
+├── RecordingOver       a recorded run that is played back has no more replies
 └── Interrupted         the user pressed Ctrl-C, or the caller cancelled
 BadReply                a model's answer cannot be used; the text says why, to the model
 ModelUnavailable        this call got no answer, retries included; another may
+└── PromptTooLong       the prompt is larger than the model's window
 """
 
 from __future__ import annotations
 
-__all__ = ["BadReply", "Interrupted", "LimitHit", "ModelUnavailable", "StopSession"]
+from kernel_scientist.sandbox.errors import KernelScientistError
+
+__all__ = [
+    "BadReply",
+    "Interrupted",
+    "LimitHit",
+    "ModelGone",
+    "ModelUnavailable",
+    "PromptTooLong",
+    "RecordingOver",
+    "StopSession",
+]
 
 
 class StopSession(Exception):  # noqa: N818 - it steers; nothing is in error
@@ -26,6 +40,18 @@ class LimitHit(StopSession):
         self.maximum = maximum
 
 
+class ModelGone(StopSession):
+    """No more answers are to be had; `cause` says why, and how the program ends for it."""
+
+    def __init__(self, cause: KernelScientistError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class RecordingOver(StopSession):
+    """The recording that answers has no more replies."""
+
+
 class Interrupted(StopSession):
     """Someone asked the session to stop."""
 
@@ -36,3 +62,11 @@ class BadReply(Exception):  # noqa: N818 - as above
 
 class ModelUnavailable(Exception):  # noqa: N818 - as above
     """A model call failed for good; the message is a sentence for the user."""
+
+
+class PromptTooLong(ModelUnavailable):
+    """The endpoint refused the prompt as too long; `window` is what the model can read, where it said so."""
+
+    def __init__(self, sentence: str, window: int | None) -> None:
+        super().__init__(sentence)
+        self.window = window

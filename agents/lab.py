@@ -87,17 +87,24 @@ class StopSignal:
 @dataclass(slots=True)
 class Answers:
     """What came of asking models: calls that `failed` or came back `empty`, answers `given`, and how many
-    answers were `unusable` in what they said. `fault` is the last failure's sentence."""
+    answers were `unusable` in what they said. `fault` is the last failure's sentence. `astray` are replies
+    of a recording to something other than was asked now."""
 
     given: int = 0
     empty: int = 0
     failed: int = 0
     unusable: int = 0
+    astray: int = 0
     fault: str = ""
 
     def __str__(self) -> str:
         asked = self.given + self.empty
-        return f"{self.unusable} of {asked} answers of the models could not be used" if self.unusable else ""
+        said = (
+            [f"{self.unusable} of {asked} answers of the models could not be used"] if self.unusable else []
+        )
+        if self.astray:
+            said.append(f"{self.astray} of {asked} replies were recorded for another request")
+        return "; ".join(said)
 
 
 @dataclass(slots=True)

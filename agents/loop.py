@@ -23,7 +23,7 @@ from .benchmarker import BenchmarkerAgent
 from .budget import Budget
 from .chat import BENCHMARKER, CODER, RESEARCHER, SELECTOR, as_message, content_of, make_team
 from .coder import CoderAgent
-from .interrupts import Interrupted, LimitHit, StopSession
+from .interrupts import Interrupted, LimitHit, ModelGone, RecordingOver, StopSession
 from .lab import Lab, StopSignal
 from .messages import GenerationTask, Hypotheses
 from .models.recording import RecordingClient
@@ -78,6 +78,7 @@ class SessionLoop:
         )
         self._clients = {name: RecordingClient(setup.models[name], name, self._lab) for name in AGENTS}
         self._info = self._first_info()
+        self._failed_with = EXIT_CODES["failed"]
 
     async def run(self) -> SessionResult:
         """Run to the end; whatever happens, the run folder says how it ended."""
@@ -147,12 +148,24 @@ class SessionLoop:
                 return "limit", str(limit)
             except Interrupted as stop:
                 return "interrupted", str(stop)
+            except RecordingOver as over:
+                return None, str(over)
+            except ModelGone as gone:
+                return self._without_models(gone)
             if reason is not None:
                 return None, reason
         self._require_answers()
         if generations == 1:
             return None, "the one generation is done"
         return None, f"all {generations} generations are done"
+
+    def _without_models(self, gone: ModelGone) -> tuple[RunStatus, str]:
+        """What was found is kept and can be confirmed without a model; raises where nothing was."""
+        if not self._lab.answers.given:
+            raise gone.cause
+        self._recorder.emit(ev.ErrorRecorded, where="models", message=str(gone), recovered=False)
+        self._failed_with = gone.cause.exit_code
+        return "failed", str(gone)
 
     def _require_answers(self) -> None:
         """A session in which no model ever answered has found out nothing: raise rather than report on it."""
@@ -279,7 +292,7 @@ class SessionLoop:
         return ("improved" if best is not None else "not_improved"), reason
 
     def _finish(self, status: RunStatus, reason: str, best: Best | None) -> SessionResult:
-        exit_code = EXIT_CODES[status]
+        exit_code = self._failed_with if status == "failed" else EXIT_CODES[status]
         totals = self._lab.budget.totals
         kept: BestKernel | None = None
         if best is not None:
@@ -346,7 +359,7 @@ class SessionLoop:
             sandbox=setup.target.sandbox,
             models={name: model.name for name, model in setup.models.items()},
             prices={
-                model.name: model.price.model_dump()
+                model.name: model.price.model_dump(exclude_defaults=True)
                 for model in setup.models.values()
                 if model.price is not None
             },

@@ -1,29 +1,80 @@
-"""Fitting a request into what a model can read, and saying what was left out.
+"""Fitting what an agent is asked into what its model can read, and saying what was left out.
 
-Tokens are estimated from characters, on the safe side for code (three characters a token).
+Tokens are tiktoken's; another tokenizer may need more, so some of the window is kept free.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, LLMMessage
+
+from kernel_scientist.knowledge.tokens import count_tokens
+
 from .requests import CodeRequest, Request, ResearchRequest, SelectRequest, render_request
 
-__all__ = ["CHARACTERS_PER_TOKEN", "pack"]
+__all__ = ["fit_messages", "pack", "room_for"]
 
-CHARACTERS_PER_TOKEN = 3
-# Room kept for the system prompt, tool results, repairs and the answer itself.
-_SHARE = 0.6
+# Other tokenizers make more of code than the one we count with.
+_SLACK = 0.9
+# What a request may take of the room: tool results, repairs and bad replies come on top.
+_SHARE = 0.75
+_STUB = "[left out for want of room]"
+_SHORT_REPLY = 400
 
 
-def pack(request: Request, context_tokens: int) -> tuple[Request, str]:
-    """`request` cut to the window, and a sentence for the prompt on what was cut (or an empty one)."""
-    limit = int(context_tokens * CHARACTERS_PER_TOKEN * _SHARE)
+def room_for(window: int, answer_tokens: int, *fixed: str) -> int:
+    """Tokens of a `window` left for a conversation beside the answer and `fixed` texts."""
+    free = int(window * _SLACK) - answer_tokens - sum(count_tokens(text) for text in fixed)
+    return max(500, free)
+
+
+def pack(request: Request, room: int) -> tuple[Request, tuple[str, ...]]:
+    """`request` cut to its share of `room` tokens, and the names of what was cut."""
+    limit = int(room * _SHARE)
     cut: list[str] = []
     for name, smaller in _steps(request):
-        if len(render_request(request)) <= limit:
+        if _fits(render_request(request), limit):
             break
-        request = request.model_copy(update=smaller)
-        cut.append(name)
-    return request, f" Left out for want of room: {', '.join(cut)}." if cut else ""
+        changed = request.model_copy(update=smaller)
+        if changed != request:
+            request = changed
+            cut.append(name)
+    return request, tuple(cut)
+
+
+def fit_messages(messages: Sequence[LLMMessage], room: int) -> tuple[list[LLMMessage], tuple[str, ...]]:
+    """The conversation cut to `room` tokens, oldest first, and what was cut; calls keep their results.
+
+    The system prompt, the request and the last message are never touched.
+    """
+    kept = list(messages)
+    cut: list[str] = []
+    for index in range(2, len(kept) - 1):
+        if _fits("".join(str(one.content) for one in kept), room):
+            break
+        name, shorter = _shorter(kept[index])
+        if name:
+            kept[index] = shorter
+            cut.append(name)
+    return kept, tuple(dict.fromkeys(cut))
+
+
+def _shorter(message: LLMMessage) -> tuple[str, LLMMessage]:
+    match message:
+        case FunctionExecutionResultMessage():
+            stubs = [one.model_copy(update={"content": _STUB}) for one in message.content]
+            return "earlier tool results", FunctionExecutionResultMessage(content=stubs)
+        case AssistantMessage(content=str(text)) if len(text) > _SHORT_REPLY:
+            short = f"{text[:_SHORT_REPLY]} {_STUB}"
+            return "earlier replies", AssistantMessage(content=short, source=message.source)
+        case _:
+            return "", message
+
+
+def _fits(text: str, limit: int) -> bool:
+    # No text has more tokens than bytes, and most are far from the limit: counting is rarely needed.
+    return len(text.encode("utf-8", "replace")) <= limit or count_tokens(text) <= limit
 
 
 def _steps(request: Request) -> list[tuple[str, dict[str, object]]]:

@@ -90,7 +90,11 @@ class ResearcherAgent(ScientistAgent):
         )
         tools = [self._search_tool(shown)] if request.searches else []
         found = await self.ask(
-            request, lambda text: self._read(text, shown), tools=tools, tool_rounds=request.searches
+            request,
+            lambda text: self._read(text, shown),
+            tools=tools,
+            tool_rounds=request.searches,
+            form=ResearchReply,
         )
         assert found is not None
         return found

@@ -48,7 +48,7 @@ class SelectorAgent(ScientistAgent):
             population_size=len(population),
             digest=digest_of(population),
         )
-        selection = await self.ask(request, self._read)
+        selection = await self.ask(request, self._read, form=SelectReply)
         assert selection is not None, "the Selector has no tool that could be enough"
         return selection
 

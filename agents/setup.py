@@ -18,7 +18,7 @@ from kernel_scientist.tools.settings import JudgeSettings
 from kernel_scientist.tools.targets import Target, resolve_target, resolve_together
 
 from .chat import BENCHMARKER, CODER, RESEARCHER, SELECTOR
-from .config import Config
+from .config import AgentModel, Config
 from .lab import Library
 from .models.registry import OpenedModel, open_model, passed_client
 from .policies.base import Policy
@@ -130,7 +130,7 @@ def _open_models(
     model: str | ChatCompletionClient | None,
     models: Mapping[str, str | ChatCompletionClient],
 ) -> dict[str, OpenedModel]:
-    """A model for each agent; agents that name the same one share its client."""
+    """A model for each agent; agents that name the same one, called the same way, share its client."""
     unknown = sorted(set(models) - set(AGENTS))
     if unknown:
         raise UsageError(
@@ -140,12 +140,13 @@ def _open_models(
     opened: dict[object, OpenedModel] = {}
     chosen: dict[str, OpenedModel] = {}
     for agent in AGENTS:
-        wanted = models.get(agent) or getattr(config.models, agent) or fallback
-        key = wanted if isinstance(wanted, str) else id(wanted)
+        own: AgentModel = getattr(config.models, agent)
+        wanted = models.get(agent) or own.model or fallback
+        named = isinstance(wanted, str)
+        key = (wanted, own.model_copy(update={"model": None})) if named else id(wanted)
         if key not in opened:
-            opened[key] = (
-                open_model(wanted, config.models) if isinstance(wanted, str) else passed_client(wanted)
-            )
+            settings = config.models.for_agent(agent)
+            opened[key] = open_model(wanted, settings) if isinstance(wanted, str) else passed_client(wanted)
         chosen[agent] = opened[key]
     return chosen
 
@@ -157,8 +158,9 @@ def _check_prices(config: Config, models: Mapping[str, OpenedModel]) -> None:
         if not model.free and model.price is None:
             name = model.name.removeprefix("openai:")
             raise UsageError(
-                f"A cost limit needs the price of model {name}; set models.prices, such as "
-                f"--set 'models.prices.{name}={{input=1.0, output=4.0}}' (US dollars for a million tokens)."
+                f"A cost limit needs the price of model {name}, which is not in the price table for this "
+                f"endpoint; add it (US dollars for a million tokens), such as "
+                f"--set 'models.prices.{name}={{input=1.0, output=4.0}}', or in a file: see docs/models.md."
             )
 
 

@@ -32,6 +32,9 @@ def _said(event: ev.Event) -> str | None:
             return f"{event.agent.capitalize()} looked up '{event.query}': {found}"
         case ev.ToolCall(is_error=True):
             return f"{event.agent.capitalize()} called {event.tool}, which failed: {event.result}"
+        case ev.ContextCut():
+            cut = ", ".join(event.cut)
+            return f"{event.agent.capitalize()}'s prompt is cut to {event.window} tokens; left out: {cut}"
         case ev.ModelCall() if event.error:
             return f"{event.agent.capitalize()}'s model {event.model}, try {event.attempt}: {event.error}"
         case _:

@@ -39,7 +39,8 @@ def seconds(text: str) -> float:
 @click.option(
     "--model",
     metavar="NAME",
-    help="offline, or a model of an OpenAI-compatible endpoint.  [default: offline]",
+    help="offline, a model of an OpenAI-compatible endpoint, or replay:RUN (a run's folder).  "
+    "[default: offline]",
 )
 @click.option(
     "--policy",

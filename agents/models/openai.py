@@ -1,41 +1,97 @@
-"""Models behind an endpoint that speaks the OpenAI protocol, through autogen-ext's client.
+"""Models behind an endpoint that speaks the OpenAI protocol, through the openai package.
 
 Retries are the recording wrapper's, so that every attempt is counted; the SDK's own are switched off.
+AutoGen's own client is not used: it drops cached tokens and a refusal's words, and takes the form of an
+answer for granted.
 """
 
 # ruff: noqa: ARG002 - arguments of AutoGen's interface
 from __future__ import annotations
 
-import asyncio
 import json
-import re
-import urllib.error
-import urllib.request
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Literal, cast
-from urllib.parse import urlsplit
+from typing import Any, Literal, cast, final
+from urllib.parse import urlsplit, urlunsplit
 
 import openai
 from autogen_core import CancellationToken
-from autogen_core.models import CreateResult, LLMMessage, ModelFamily, ModelInfo
+from autogen_core.models import (
+    ChatCompletionClient,
+    CreateResult,
+    LLMMessage,
+    ModelFamily,
+    ModelInfo,
+    RequestUsage,
+)
 from autogen_core.tools import Tool, ToolSchema
-from autogen_ext.models.openai import OpenAIChatCompletionClient
 from pydantic import BaseModel
 
 from kernel_scientist.sandbox.errors import UsageError
 
 from ..config import ModelsConfig, is_endpoint
-from .registry import CallFault, OpenedModel
+from .faults import EndpointFaults
+from .prices import find_offer
+from .protocol import MAX_ANSWER, Answer, NotACompletion, as_tools, as_wire, completion_of
+from .registry import Feature, OpenedModel, hider
+from .schemas import strict_schema
 
-__all__ = ["open_openai"]
+__all__ = ["EndpointClient", "open_openai"]
 
 DEFAULT_URL = "https://api.openai.com/v1"
 _CHECK_TIMEOUT_S = 10.0
-_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_CONNECT_TIMEOUT_S = 15.0
 
 
-class _Client(OpenAIChatCompletionClient):
-    """Asks for usage on streamed calls, where services report none unasked (and refuse it on plain ones)."""
+@final
+class EndpointClient(ChatCompletionClient):
+    """A model of an endpoint. What the endpoint turns out not to have is left out from then on (`drop`)."""
+
+    def __init__(self, name: str, url: str, key: str, config: ModelsConfig) -> None:
+        self._client = openai.AsyncOpenAI(
+            base_url=url,
+            # Local servers want no key, the SDK always wants some text.
+            api_key=key or "none",
+            max_retries=0,
+            timeout=openai.Timeout(config.timeout_s, connect=min(_CONNECT_TIMEOUT_S, config.timeout_s)),
+        )
+        self._settings = _settings(name, url, config)
+        self._has: set[Feature] = {"usage"}
+        if config.function_calling:
+            self._has.add("tools")
+        if config.structured_output != "prompt":
+            self._has.add("schema")
+
+    def drop(self, feature: Feature) -> None:
+        """Do without `feature` from now on."""
+        self._has.discard(feature)
+
+    def has(self, feature: Feature) -> bool:
+        return feature in self._has
+
+    async def models(self) -> tuple[str, ...]:
+        """The models that the endpoint lists; none where it has no such list. Raises the SDK's errors."""
+        quick = self._client.with_options(timeout=_CHECK_TIMEOUT_S)
+        response = await quick.models.with_raw_response.list()
+        try:
+            rows = json.loads(response.text)["data"]
+            return tuple(str(row["id"])[:200] for row in rows)
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return ()
+
+    async def create(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> CreateResult:
+        request = self._request(messages, tools, json_output)
+        # Read here and not by the SDK, which takes the answer's form for granted.
+        response = await self._client.chat.completions.with_raw_response.create(**request)
+        return completion_of(response.text)
 
     async def create_stream(
         self,
@@ -46,20 +102,100 @@ class _Client(OpenAIChatCompletionClient):
         json_output: bool | type[BaseModel] | None = None,
         extra_create_args: Mapping[str, Any] | None = None,
         cancellation_token: CancellationToken | None = None,
-        max_consecutive_empty_chunk_tolerance: int = 0,
-        include_usage: bool | None = None,
     ) -> AsyncGenerator[str | CreateResult, None]:
-        stream = super().create_stream(
-            messages,
-            tools=tools,
-            tool_choice=tool_choice,
-            json_output=json_output,
-            extra_create_args=extra_create_args or {},
-            cancellation_token=cancellation_token,
-            include_usage=True,
+        request = self._request(messages, tools, json_output)
+        if "usage" in self._has:
+            # Unasked, services report none on streams; asked on plain calls, they refuse.
+            request["stream_options"] = {"include_usage": True}
+        answer = Answer()
+        stream = await self._client.chat.completions.create(**request, stream=True)
+        async with stream:
+            async for chunk in stream:
+                for text in _take(answer, chunk):
+                    yield text
+                if answer.characters > MAX_ANSWER:
+                    answer.cut()
+                    break
+        if not answer.finished:
+            raise NotACompletion("the stream ended before the answer did")
+        yield answer.result()
+
+    def _request(
+        self,
+        messages: Sequence[LLMMessage],
+        tools: Sequence[Tool | ToolSchema],
+        json_output: bool | type[BaseModel] | None,
+    ) -> dict[str, Any]:
+        request: dict[str, Any] = {**self._settings, "messages": as_wire(messages)}
+        if tools and "tools" in self._has:
+            request["tools"] = as_tools(tools)
+        if isinstance(json_output, type) and "schema" in self._has:
+            request["response_format"] = strict_schema(json_output)
+        return request
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    # The recording wrapper keeps the accounts.
+    def actual_usage(self) -> RequestUsage:
+        return RequestUsage(0, 0)
+
+    def total_usage(self) -> RequestUsage:
+        return RequestUsage(0, 0)
+
+    def count_tokens(self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()) -> int:
+        return 0
+
+    def remaining_tokens(
+        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
+    ) -> int:
+        return 0
+
+    @property
+    def capabilities(self) -> ModelInfo:
+        return self.model_info
+
+    @property
+    def model_info(self) -> ModelInfo:
+        return ModelInfo(
+            vision=False,
+            function_calling="tools" in self._has,
+            json_output=False,
+            family=ModelFamily.UNKNOWN,
+            structured_output="schema" in self._has,
         )
-        async for part in stream:
-            yield part
+
+
+def _settings(name: str, url: str, config: ModelsConfig) -> dict[str, Any]:
+    """What every request says beside its messages."""
+    # The service has renamed it for its reasoning models; other servers know the old name.
+    longest = "max_completion_tokens" if url == DEFAULT_URL else "max_tokens"
+    values = {
+        "model": name,
+        "temperature": config.temperature,
+        "reasoning_effort": config.reasoning_effort,
+        longest: config.max_output_tokens,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _take(answer: Answer, chunk: object) -> list[str]:
+    """Add one chunk of a stream to the answer; returns the new text."""
+    values = chunk.model_dump(warnings="none") if isinstance(chunk, BaseModel) else chunk
+    if not isinstance(values, dict):
+        raise NotACompletion("a part of the stream is not an object")
+    part = cast("dict[str, Any]", values)
+    answer.count(part.get("usage"))
+    choices = part.get("choices")
+    texts: list[str] = []
+    for choice in choices[:1] if isinstance(choices, list) else []:
+        if isinstance(choice, dict):
+            one = cast("dict[str, Any]", choice)
+            delta = one.get("delta")
+            if isinstance(delta, dict):
+                texts.append(answer.add(cast("dict[str, Any]", delta)))
+            answer.finish(one.get("finish_reason"))
+    return [text for text in texts if text]
 
 
 def open_openai(name: str, config: ModelsConfig, environ: Mapping[str, str]) -> OpenedModel:
@@ -68,145 +204,51 @@ def open_openai(name: str, config: ModelsConfig, environ: Mapping[str, str]) -> 
     if not is_endpoint(url):
         source = "models.base_url" if config.base_url else "environment variable OPENAI_BASE_URL"
         raise UsageError(f"{source}: '{url}' is not an address such as http://localhost:8000/v1.")
-    key = config.api_key.get_secret_value() if config.api_key else environ.get(config.api_key_env, "")
+    given = config.api_key.get_secret_value() if config.api_key else environ.get(config.api_key_env, "")
+    key = given.strip()
     if not key and url == DEFAULT_URL:
         raise UsageError(
             f"There is no key for {urlsplit(url).hostname}; set {config.api_key_env}, or models.base_url."
         )
-    options: dict[str, Any] = {} if config.temperature is None else {"temperature": config.temperature}
-    info = ModelInfo(
-        vision=False,
-        function_calling=config.function_calling,
-        json_output=False,
-        family=ModelFamily.UNKNOWN,
-        structured_output=False,
-        multiple_system_messages=False,
-    )
-    client = _Client(
-        model=name,
-        base_url=url,
-        # Local servers want no key, the SDK always wants some text.
-        api_key=key or "none",
-        model_info=info,
-        max_retries=0,
-        timeout=config.timeout_s,
-        include_name_in_message=False,
-        **options,
-    )
-    meaning = _Meaning(name, url, config.api_key_env)
+    if not key.isascii() or any(one.isspace() for one in key):
+        raise UsageError(f"The key in {config.api_key_env} holds characters that no key has; copy it again.")
+    secrets = tuple(one for one in (key, urlsplit(url).password) if one)
+    client = EndpointClient(name, url, key, config)
+    settings = tuple(_settings(name, url, config))
+    faults = EndpointFaults(name, _shown(url), config.api_key_env, settings, hider(secrets))
+    offer = find_offer(name, url, config)
 
     async def check() -> None:
-        await asyncio.to_thread(_check, url, key, meaning)
+        faults.known_models = await _check(client, faults, _shown(url))
 
     return OpenedModel(
         name=f"openai:{name}",
         client=client,
-        explain=meaning.explain,
+        explain=faults.explain,
         check=check,
-        price=config.prices.get(name),
-        secrets=(key,) if key else (),
+        price=offer.price,
+        secrets=secrets,
+        context_tokens=config.context_tokens or offer.context,
+        drop=client.drop,
     )
 
 
-class _Meaning:
-    """What the endpoint's refusals mean to the user."""
-
-    def __init__(self, model: str, url: str, key_variable: str) -> None:
-        self._model = model
-        self._url = url
-        self._key = key_variable
-
-    def explain(self, error: Exception) -> CallFault:
-        if isinstance(error, openai.APITimeoutError):
-            return CallFault(f"the endpoint {self._url} did not answer in time", retry=True)
-        if isinstance(error, openai.APIConnectionError):
-            cause = _root(error)
-            return CallFault(f"the endpoint {self._url} cannot be reached: {cause}", retry=True)
-        if isinstance(error, openai.APIStatusError):
-            return self.refusal(error.status_code, _said(error), _code(error), _wait(error))
-        if isinstance(error, openai.APIError) and not isinstance(error, openai.APIResponseValidationError):
-            return CallFault(f"the endpoint {self._url} broke off: {_short(error.message)}", retry=True)
-        # The client takes the answer's form for granted and trips over another.
-        text = f"the endpoint's answer is not an OpenAI chat completion ({_oddity(error)}), from {self._url}"
-        return CallFault(text, retry=True)
-
-    def refusal(self, status: int, said: str, code: str = "", wait_s: float | None = None) -> CallFault:
-        """What an HTTP status other than 200 means."""
-        place = f"The endpoint {self._url}"
-        if status in (401, 403):
-            return CallFault(
-                f"{place} refused the key ({status}: {said}); set {self._key} to a valid one.", fatal=True
-            )
-        if status == 404:
-            return CallFault(
-                f"{place} has no model '{self._model}' or is not the API's address ({status}: {said}); "
-                "correct the model's name or models.base_url.",
-                fatal=True,
-            )
-        if status == 402 or code in _QUOTA_CODES:
-            return CallFault(
-                f"{place} says that the quota is used up ({status}: {said}); raise it, or use another key.",
-                fatal=True,
-            )
-        if status == 429:
-            return CallFault(f"{place} asks to go slower (429: {said})", retry=True, wait_s=wait_s)
-        if status in (408, 409, 425) or status >= 500:
-            return CallFault(f"{place} failed ({status}: {said})", retry=True, wait_s=wait_s)
-        return CallFault(f"{place} refused the request ({status}: {said})")
+def _shown(url: str) -> str:
+    """The address without the name and password that may stand in it."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
 
 
-def _check(url: str, key: str, meaning: _Meaning) -> None:
+async def _check(client: EndpointClient, faults: EndpointFaults, url: str) -> tuple[str, ...]:
     """See that something listens and takes the key; an endpoint without a list of models passes."""
-    headers = {"Authorization": f"Bearer {key or 'none'}", "User-Agent": "kernel-scientist"}
-    request = urllib.request.Request(f"{url}/models", headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=_CHECK_TIMEOUT_S):
-            return
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code in (401, 403):
-            raise UsageError(meaning.refusal(error.code, _short(error.reason)).sentence) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
+        return await client.models()
+    except openai.APIStatusError as error:
+        if error.status_code in (401, 402, 403):
+            raise UsageError(faults.explain(error).sentence) from None
+    except openai.APIError as error:
+        words = faults.explain(error).sentence.partition(": ")[2] or "it does not answer"
         raise UsageError(
-            f"The endpoint {url} cannot be reached ({_short(reason)}); start it, or correct models.base_url."
+            f"The endpoint {url} cannot be reached ({words}); start it, or correct models.base_url."
         ) from None
-
-
-def _oddity(error: Exception) -> str:
-    """What is wrong with an answer that made the client raise `error`."""
-    if isinstance(error, AttributeError) and isinstance(error.obj, str):
-        return "it is text, such as an error page, and not JSON"
-    if isinstance(error, (json.JSONDecodeError, openai.APIResponseValidationError)):
-        return "it is not the JSON asked for"
-    if isinstance(error, (LookupError, TypeError, AttributeError)):
-        return "choices, message or usage are missing in it"
-    return "its form is another"
-
-
-def _root(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return _short(error) or type(error).__name__
-
-
-def _said(error: openai.APIStatusError) -> str:
-    body = error.body
-    message = cast("dict[str, object]", body).get("message") if isinstance(body, dict) else None
-    return _short(message if isinstance(message, str) else error.message)
-
-
-def _short(value: object) -> str:
-    return re.sub(r"\s+", " ", str(value)).strip()[:300].rstrip(".")
-
-
-def _code(error: openai.APIStatusError) -> str:
-    return str(error.code or error.type or "")
-
-
-def _wait(error: openai.APIStatusError) -> float | None:
-    """The wait that a ``Retry-After`` header asks for, in seconds; dates are left to the back-off."""
-    try:
-        return max(0.0, float(error.response.headers.get("retry-after", "")))
-    except ValueError:
-        return None
+    return ()

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, final
 
 from autogen_core import CancellationToken
@@ -22,26 +22,25 @@ from pydantic import BaseModel
 
 from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
 
-from .. import events as ev
-from ..budget import cost_of
-from ..config import ModelsConfig, Price
-from ..interrupts import ModelUnavailable, StopSession
+from ..config import ModelsConfig
+from ..interrupts import ModelGone, ModelUnavailable, PromptTooLong, RecordingOver, StopSession
 from ..lab import Lab
-from ..replies import clean
-from .registry import CallFault, OpenedModel, unavailable
+from .ledger import Attempt, Ledger, estimate_tokens
+from .registry import CallFault, CallKey, Feature, Keyed, OpenedModel, hider, unavailable
 
-__all__ = ["RecordingClient", "estimate_tokens"]
+__all__ = ["RecordingClient"]
 
-_CHARACTERS_PER_TOKEN = 4
-_LONGEST_WAIT_S = 120.0
+DEFAULT_CONTEXT = 64_000
+"""Tokens that a model is taken to read where nobody says."""
+
+_LONGEST_BACKOFF_S = 60.0
 # So many calls in a row without an answer, and the endpoint is taken to be gone.
 _GIVE_UP_AFTER = 2
-_RESPONSE_KEPT = 400_000
-
-
-def estimate_tokens(messages: Sequence[LLMMessage]) -> int:
-    """A rough count, for where the endpoint reports none."""
-    return sum(len(str(message.content)) for message in messages) // _CHARACTERS_PER_TOKEN + 1
+_FEATURE_NAMES: Mapping[Feature, str] = {
+    "schema": "schemas for answers",
+    "tools": "tools",
+    "usage": "token counts on streams",
+}
 
 
 class _StreamEnded(Exception):  # noqa: N818 - named by what happened
@@ -52,7 +51,8 @@ class _StreamEnded(Exception):  # noqa: N818 - named by what happened
 class RecordingClient(ChatCompletionClient):
     """An AutoGen client round another: records into events, charges the budget, retries, can be stopped.
 
-    `ask` is what agents use; `create` is the same without a purpose, for AutoGen's own use.
+    `ask` is what agents use; `create` is the same without a purpose, for AutoGen's own use. `window` is how
+    many tokens the model reads, as far as is known.
     """
 
     def __init__(self, opened: OpenedModel, agent: str, lab: Lab) -> None:
@@ -60,139 +60,181 @@ class RecordingClient(ChatCompletionClient):
         self._inner = opened.client
         self._agent = agent
         self._lab = lab
-        self._settings: ModelsConfig = lab.config.models
-        self._price: Price | None = Price(input=0, output=0) if opened.free else opened.price
-        self._last: list[dict[str, Any]] = []
+        self._settings: ModelsConfig = lab.config.models.for_agent(agent)
+        self._ledger = Ledger(opened, agent, lab)
+        self._hide = hider(opened.secrets)
         self._silent = 0
+        self._turn = CallKey(0, 0, agent, 0)
+        self.window = self._settings.context_tokens or opened.context_tokens or DEFAULT_CONTEXT
 
     @property
     def name(self) -> str:
         return self._opened.name
 
+    @property
+    def answer_tokens(self) -> int:
+        """How much of the window an answer may take."""
+        return self._settings.max_output_tokens or min(16_000, self.window // 4)
+
     async def ask(
-        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = (), purpose: str
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        form: type[BaseModel] | None = None,
+        purpose: str,
     ) -> CreateResult:
-        """One answer. Raises `ModelUnavailable` when there is none, and when there will be none `UsageError`
-        (a key, a name) or `UnusableEnvironment` (the endpoint is gone)."""
-        tries = self._settings.tries
-        for attempt in range(1, tries + 1):
+        """One answer, in the form of `form` where the endpoint can be told it.
+
+        Raises `ModelUnavailable` when there is none, `PromptTooLong` when the prompt was too long for one,
+        and `ModelGone` when there will be none: a refused key, a wrong name, a dead endpoint.
+        """
+        tries, number = 0, 0
+        while True:
+            number += 1
             self._lab.stop.check()
             self._lab.budget.check()
-            began = time.perf_counter()
+            attempt = Attempt(messages, purpose, number, self._features(tools, form))
             try:
-                result = await self._lab.stop.unless_stopped(self._one_call(messages, tools))
+                result = await self._lab.stop.unless_stopped(self._one_call(attempt, tools, form))
             except StopSession:
                 raise
             except Exception as error:
                 # Any exception of any client's is the call's failure; what it means is the client's to say.
                 fault = self._explain(error)
-                self._count_failure(fault)
-                self._record_failure(messages, purpose, attempt, time.perf_counter() - began, fault)
-                if fault.fatal:
-                    raise UsageError(fault.sentence) from None
-                if not fault.retry or attempt == tries:
-                    raise self._give_up(fault, attempt) from None
-                await self._lab.stop.unless_stopped(asyncio.sleep(self._pause(attempt, fault)))
             else:
-                self._silent = 0
-                self._count_answer(result)
-                self._record_answer(messages, purpose, attempt, time.perf_counter() - began, result)
-                return result
-        raise AssertionError("the loop returns or raises")
+                return self._answered(attempt, result)
+            if not self._does_without(attempt, fault):
+                tries += 1
+                await self._failed(attempt, fault, tries)
+
+    def _features(
+        self, tools: Sequence[Tool | ToolSchema], form: type[BaseModel] | None
+    ) -> frozenset[Feature]:
+        info = self._inner.model_info
+        sent: set[Feature] = {"tools"} if tools and info["function_calling"] else set()
+        if form is not None and info["structured_output"]:
+            sent.add("schema")
+        return frozenset(sent | {"usage"} if self._settings.stream else sent)
 
     async def _one_call(
-        self, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]
+        self, attempt: Attempt, tools: Sequence[Tool | ToolSchema], form: type[BaseModel] | None
     ) -> CreateResult:
-        offered = tools if self.model_info["function_calling"] else ()
+        messages = attempt.messages
+        offered = tools if "tools" in attempt.sent else ()
+        wanted = form if "schema" in attempt.sent else None
         async with asyncio.timeout(self._settings.timeout_s):
+            if isinstance(self._inner, Keyed):
+                result, attempt.remark = await self._inner.answer_to(self._key(), messages)
+                return result
             if not self._settings.stream:
-                return await self._inner.create(messages, tools=offered)
-            async for part in self._inner.create_stream(messages, tools=offered):
+                return await self._inner.create(messages, tools=offered, json_output=wanted)
+            async for part in self._inner.create_stream(messages, tools=offered, json_output=wanted):
                 if isinstance(part, CreateResult):
                     return part
+                attempt.characters += len(part)
         raise _StreamEnded
 
-    def _count_failure(self, fault: CallFault) -> None:
-        answers = self._lab.answers
-        answers.failed += 1
-        answers.fault = fault.sentence
+    def _key(self) -> CallKey:
+        """Which call this is; counted anew in every generation of every lane."""
+        recorder, last = self._lab.recorder, self._turn
+        lane = int(getattr(recorder, "lane", 0))
+        if (last.lane, last.generation) != (lane, recorder.generation):
+            self._turn = CallKey(lane, recorder.generation, self._agent, 0)
+        return self._turn
 
-    def _count_answer(self, result: CreateResult) -> None:
+    def _answered(self, attempt: Attempt, result: CreateResult) -> CreateResult:
+        self._turn = replace(self._key(), turn=self._key().turn + 1)
+        self._silent = 0
+        result = self._without_secrets(result)
         content = result.content
         if content and (not isinstance(content, str) or content.strip()):
             self._lab.answers.given += 1
         else:
             self._lab.answers.empty += 1
+        self._ledger.answer(attempt, result)
+        if attempt.remark:
+            if not self._lab.answers.astray:
+                self._lab.note(self._agent, attempt.remark)
+            self._lab.answers.astray += 1
+        return result
+
+    def _without_secrets(self, result: CreateResult) -> CreateResult:
+        """A key that an endpoint echoes must reach neither the next prompt nor a candidate."""
+        if not self._opened.secrets:
+            return result
+        hide, content = self._hide, result.content
+        calls_or_text = (
+            hide(content)
+            if isinstance(content, str)
+            else [replace(one, arguments=hide(one.arguments), name=hide(one.name)) for one in content]
+        )
+        thought = None if result.thought is None else hide(result.thought)
+        return result.model_copy(update={"content": calls_or_text, "thought": thought})
+
+    def _does_without(self, attempt: Attempt, fault: CallFault) -> bool:
+        """Whether the call is worth another try without something that the endpoint does not have."""
+        lacks, drop = fault.lacks, self._opened.drop
+        # The form of an answer that the user insists on is not given up.
+        insisted = lacks == "schema" and self._settings.structured_output == "schema"
+        if lacks is None or drop is None or lacks not in attempt.sent or insisted:
+            return False
+        self._ledger.failure(attempt, fault)
+        drop(lacks)
+        self._lab.note(self._agent, f"{fault.sentence}; going on without {_FEATURE_NAMES[lacks]}")
+        return True
+
+    async def _failed(self, attempt: Attempt, fault: CallFault, tries: int) -> None:
+        """Record a failed try, then wait for the next, or raise what there is no next for."""
+        answers = self._lab.answers
+        answers.failed += 1
+        answers.fault = fault.sentence
+        pause = self._pause(tries, fault)
+        again = fault.retry and tries < self._settings.tries and not fault.fatal
+        too_patient = again and fault.wait_s is not None and fault.wait_s > self._settings.longest_wait_s
+        waiting = f"; waiting {pause:.1f} s" if again and not too_patient else ""
+        self._ledger.failure(attempt, replace(fault, sentence=fault.sentence + waiting))
+        if fault.fatal:
+            raise ModelGone(UsageError(fault.sentence)) from None
+        if fault.over:
+            raise RecordingOver(fault.sentence) from None
+        if fault.too_long:
+            raise PromptTooLong(str(unavailable(self.name, fault, tries)), fault.window) from None
+        if too_patient:
+            raise ModelGone(
+                UnusableEnvironment(
+                    f"{fault.sentence}; that is {fault.wait_s:.0f} s, above "
+                    "models.longest_wait_s; resume the run then."
+                )
+            ) from None
+        if not again:
+            raise self._give_up(fault, tries) from None
+        await self._lab.stop.unless_stopped(asyncio.sleep(min(pause, self._lab.budget.seconds_left)))
 
     def _explain(self, error: Exception) -> CallFault:
         if isinstance(error, _StreamEnded):
-            return CallFault("the stream ended before the answer did", retry=True)
+            return CallFault("the stream ended before the answer did", retry=True, billed=True)
         if isinstance(error, TimeoutError):
             return CallFault(
-                f"no answer within {self._settings.timeout_s:g} s (models.timeout_s)", retry=True
+                f"no answer within {self._settings.timeout_s:g} s (models.timeout_s)", retry=True, billed=True
             )
-        return self._opened.explain(error)
+        fault = self._opened.explain(error)
+        return replace(fault, sentence=self._hide(fault.sentence))
 
     def _give_up(self, fault: CallFault, tries: int) -> Exception:
         self._silent += 1
         gone: ModelUnavailable = unavailable(self.name, fault, tries)
         if fault.retry and self._silent >= _GIVE_UP_AFTER:
-            return UnusableEnvironment(f"{str(gone).rstrip('.')}; check the endpoint, then run again.")
+            sentence = f"{str(gone).rstrip('.')}; check the endpoint, then run again."
+            return ModelGone(UnusableEnvironment(sentence))
         return gone
 
-    def _pause(self, attempt: int, fault: CallFault) -> float:
+    def _pause(self, tries: int, fault: CallFault) -> float:
         if fault.wait_s is not None:
-            return min(fault.wait_s, _LONGEST_WAIT_S)
-        backoff = self._settings.retry_wait_s * 2 ** (attempt - 1)
-        jittered: float = min(backoff, _LONGEST_WAIT_S) * random.uniform(0.5, 1.0)
-        return jittered
-
-    def _record_answer(
-        self, messages: Sequence[LLMMessage], purpose: str, attempt: int, seconds: float, result: CreateResult
-    ) -> None:
-        usage = ev.Usage(
-            prompt_tokens=result.usage.prompt_tokens, completion_tokens=result.usage.completion_tokens
-        )
-        if not usage.total_tokens:
-            answer = len(str(result.content)) // _CHARACTERS_PER_TOKEN + 1
-            usage = ev.Usage(
-                prompt_tokens=estimate_tokens(messages), completion_tokens=answer, estimated=True
-            )
-        response = result.model_dump(mode="json", exclude={"logprobs", "usage"}, exclude_none=True)
-        if isinstance(result.content, str):
-            response["content"] = clean(result.content, _RESPONSE_KEPT)
-        self._emit(messages, purpose, attempt, seconds, usage, response=response)
-
-    def _record_failure(
-        self, messages: Sequence[LLMMessage], purpose: str, attempt: int, seconds: float, fault: CallFault
-    ) -> None:
-        # What a failed call cost is not known; a service bills nothing for most, so only the call counts.
-        usage = ev.Usage(prompt_tokens=0, completion_tokens=0, estimated=True)
-        self._emit(messages, purpose, attempt, seconds, usage, error=clean(fault.sentence, 2_000))
-
-    def _emit(
-        self, messages: Sequence[LLMMessage], purpose: str, attempt: int, seconds: float, usage: ev.Usage,
-        *, response: dict[str, Any] | None = None, error: str | None = None,
-    ) -> None:  # fmt: skip
-        cost = cost_of(usage, self._price)
-        self._lab.budget.charge_call(usage, cost)
-        request = [message.model_dump(mode="json", exclude_none=True) for message in messages]
-        prefix = _common_prefix(self._last, request)
-        self._last = request
-        self._lab.recorder.emit(
-            ev.ModelCall,
-            agent=self._agent,
-            purpose=purpose,
-            model=self.name,
-            attempt=attempt,
-            usage=usage,
-            cost_usd=cost,
-            seconds=seconds,
-            request_prefix=prefix,
-            request=tuple(request[prefix:]),
-            response=response,
-            error=error,
-        )
+            # Not all lanes at the same moment.
+            return fault.wait_s * random.uniform(1.0, 1.1)
+        backoff = self._settings.retry_wait_s * 2.0 ** min(tries - 1, 30)
+        return min(backoff, _LONGEST_BACKOFF_S) * random.uniform(0.5, 1.0)
 
     async def create(
         self,
@@ -233,7 +275,7 @@ class RecordingClient(ChatCompletionClient):
     def remaining_tokens(
         self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
     ) -> int:
-        return max(0, self._settings.context_tokens - estimate_tokens(messages))
+        return max(0, self.window - estimate_tokens(messages))
 
     @property
     def capabilities(self) -> ModelInfo:
@@ -242,12 +284,3 @@ class RecordingClient(ChatCompletionClient):
     @property
     def model_info(self) -> ModelInfo:
         return self._inner.model_info
-
-
-def _common_prefix(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> int:
-    count = 0
-    for before, after in zip(old, new, strict=False):
-        if before != after:
-            break
-        count += 1
-    return count

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from kernel_scientist.sandbox.errors import UsageError
 
@@ -15,14 +15,28 @@ from ..config import ModelsConfig, Price
 from ..interrupts import ModelUnavailable
 
 if TYPE_CHECKING:
-    from autogen_core.models import ChatCompletionClient
+    from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage
 
-__all__ = ["BUILT_IN", "CallFault", "OpenedModel", "open_model", "passed_client"]
+__all__ = [
+    "BUILT_IN",
+    "CallFault",
+    "CallKey",
+    "Feature",
+    "Keyed",
+    "OpenedModel",
+    "hider",
+    "open_model",
+    "passed_client",
+]
+
+Feature = Literal["schema", "tools", "usage"]
+"""What an endpoint may not have: answers by schema, tool calls, token counts on streams."""
 
 # Name, or prefix with a colon, to the function that opens it.
 BUILT_IN: Mapping[str, str] = {
     "offline": "kernel_scientist.agents.models.offline:open_offline",
     "openai:": "kernel_scientist.agents.models.openai:open_openai",
+    "replay:": "kernel_scientist.agents.models.replay:open_replay",
 }
 
 
@@ -30,13 +44,30 @@ BUILT_IN: Mapping[str, str] = {
 class CallFault:
     """What a failed call means. `fatal` ends the session at once, `retry` is worth another try.
 
-    `wait_s` is how long the endpoint asked to wait, where it did.
+    `wait_s` is how long the endpoint asked to wait, where it did. `billed`: it may have cost what an answer
+    costs. `lacks`: the endpoint does not have this, and the call may work without it. `too_long`: the prompt
+    is larger than the model's `window` of tokens, where that was said. `over`: there are no more answers.
     """
 
     sentence: str
     retry: bool = False
     fatal: bool = False
     wait_s: float | None = None
+    billed: bool = False
+    lacks: Feature | None = None
+    too_long: bool = False
+    window: int | None = None
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallKey:
+    """Which call of a session this is: the agent's `turn`-th in a generation of a lane that got an answer."""
+
+    lane: int
+    generation: int
+    agent: str
+    turn: int
 
 
 class Explain(Protocol):
@@ -51,12 +82,27 @@ class Check(Protocol):
     async def __call__(self) -> None: ...
 
 
+class Drop(Protocol):
+    """Does without something that the endpoint turned out not to have."""
+
+    def __call__(self, feature: Feature) -> None: ...
+
+
+@runtime_checkable
+class Keyed(Protocol):
+    """A client whose answer depends on which call of the session it is, such as a recording."""
+
+    async def answer_to(self, key: CallKey, messages: Sequence[LLMMessage]) -> tuple[CreateResult, str]:
+        """The answer, and a remark on it for the transcript (or an empty one)."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
     """A client with what is known about it. `secrets` must never be written down.
 
     `free` models cost nothing; for others an absent `price` means an unknown cost. `ours` are closed with
-    the session.
+    the session. `context_tokens` is what the model reads, where that is known.
     """
 
     name: str
@@ -65,8 +111,10 @@ class OpenedModel:
     check: Check | None = None
     free: bool = False
     price: Price | None = None
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     ours: bool = True
+    context_tokens: int | None = None
+    drop: Drop | None = None
 
 
 def open_model(name: str, config: ModelsConfig, environ: Mapping[str, str] | None = None) -> OpenedModel:
@@ -82,7 +130,8 @@ def open_model(name: str, config: ModelsConfig, environ: Mapping[str, str] | Non
         return _opener(BUILT_IN[f"{prefix}:"])(rest, config, variables)
     if not name.strip() or (colon and not rest):
         raise UsageError(
-            f"'{name}' is not a model's name; use offline, or openai:NAME for an endpoint's model."
+            f"'{name}' is not a model's name; use offline, openai:NAME for an endpoint's model, or "
+            "replay:RUN for the replies of a recorded run."
         )
     close = get_close_matches(name, list(BUILT_IN), n=1, cutoff=0.75)
     if close:
@@ -95,8 +144,8 @@ def open_model(name: str, config: ModelsConfig, environ: Mapping[str, str] | Non
     ):
         return _opener(BUILT_IN["openai:"])(name, config, variables)
     raise UsageError(
-        f"There is no built-in model '{name}' (there is: offline), and no endpoint is configured; set "
-        f"{config.api_key_env} and, for a server other than OpenAI's, OPENAI_BASE_URL or models.base_url."
+        f"There is no built-in model '{name}' (there are: offline, replay:RUN), and no endpoint is set; "
+        f"set {config.api_key_env} and, for a server other than OpenAI's, OPENAI_BASE_URL or models.base_url."
     )
 
 
@@ -116,6 +165,18 @@ def _opener(path: str) -> Callable[[str, ModelsConfig, Mapping[str, str]], Opene
         import_module(module), function
     )
     return opener
+
+
+def hider(secrets: Iterable[str]) -> Callable[[str], str]:
+    """A function that blots `secrets` out of a text. Short ones, such as a placeholder, are left."""
+    hidden = [one for one in secrets if len(one) >= 6]
+
+    def hide(text: str) -> str:
+        for one in hidden:
+            text = text.replace(one, "[key]")
+        return text
+
+    return hide
 
 
 def unavailable(name: str, fault: CallFault, tries: int) -> ModelUnavailable:

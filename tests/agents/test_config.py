@@ -120,9 +120,33 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
 
 
 def test_a_key_is_neither_dumped_nor_shown(tmp_path: Path) -> None:
-    config = load_config(folder=tmp_path, environ={}, sets=["models.api_key=sk-secret-123"])
-    assert config.models.api_key is not None
+    (tmp_path / "kernel-scientist.toml").write_text(
+        '[models]\napi_key = "sk-secret-123"\ncoder.api_key = "sk-secret-456"\n'
+    )
+    config = load_config(folder=tmp_path, environ={})
+    assert config.models.api_key is not None and config.models.for_agent("coder").api_key is not None
     assert "sk-secret" not in config.model_dump_json() + repr(config)
     with pytest.raises(UsageError) as error:
-        load_config(folder=tmp_path, environ={}, sets=["models.api_key=123456789"])
+        load_config(folder=tmp_path, environ={"KERNEL_SCIENTIST_MODELS__API_KEY": "123456789"})
     assert "123456789" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "setting", ["models.api_key=sk-1", "models.coder.api_key=sk-1", "models={api_key='sk-1'}"]
+)
+def test_a_key_on_the_command_line_is_refused_for_everybody_can_read_it(setting: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="command line; set the variable OPENAI_API_KEY") as error:
+        load_config(folder=tmp_path, environ={}, sets=[setting])
+    assert "sk-1" not in str(error.value)
+
+
+def test_an_agent_has_what_is_its_own_and_else_what_all_have(tmp_path: Path) -> None:
+    (tmp_path / "kernel-scientist.toml").write_text(
+        '[models]\ntemperature = 0.5\nstream = true\nselector = "small"\n'
+        '[models.coder]\nmodel = "large"\nreasoning_effort = "high"\nstream = false\n'
+    )
+    config = load_config(folder=tmp_path, environ={}, sets=["models.coder.temperature=0.1"])
+    coder, selector = config.models.for_agent("coder"), config.models.for_agent("selector")
+    assert (coder.temperature, coder.reasoning_effort, coder.stream) == (0.1, "high", False)
+    assert (selector.temperature, selector.reasoning_effort, selector.stream) == (0.5, None, True)
+    assert (config.models.coder.model, config.models.selector.model) == ("large", "small")

@@ -72,6 +72,7 @@ EVENTS: list[ev.Event] = [
         request=({"type": "UserMessage", "content": "x"},),
         response={"content": "y"},
     ),
+    ev.ContextCut(seq=20, time=NOW, agent="coder", window=8_000, cut=("digest", "passages")),
     ev.ToolCall(seq=6, time=NOW, agent="a", tool="t", arguments={"x": 1}, result="r", seconds=0.0),
     ev.PassagesRetrieved(
         seq=7, time=NOW, agent="a", query="q", passages=(ev.CitedPassage(id="d#1", title="D", page=3),)
