@@ -7,6 +7,7 @@ an error of its own instead of hiding what follows.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .compilation import BufferArgument, CompileRequest, EntryPoint, ScalarArgument
@@ -18,6 +19,7 @@ __all__ = [
     "PLAN_FILE",
     "PlanMismatchError",
     "Unit",
+    "constant_lines",
     "generate_unit",
     "restore_names",
 ]
@@ -61,9 +63,7 @@ def generate_unit(request: CompileRequest, *, cpu: bool) -> Unit:
     """The unit for the CPU or a GPU. Raises `PlanMismatchError` for names that cannot be C++."""
     kernel, dynamic = _rename_dynamic_lds(request.source) if cpu else (request.source, False)
     dynamic = dynamic or "HIP_DYNAMIC_SHARED" in request.source
-    # Looked for once: a long source full of templates must not cost as much again for every constant.
-    parameters = "\n".join(_TEMPLATE.findall(request.source)) if request.constants else ""
-    constants = [_constant(name, value, parameters) for name, value in request.constants]
+    constants = constant_lines(request.constants, request.source)
     # Headers come before the constants: one called N or T must not change what they say.
     headers = [*_headers(request.source), "ks/signature.h", *(["ks/export.h"] if cpu else [])]
     lines = [f"#if __has_include(<{header}>)\n#include <{header}>\n#endif" for header in headers]
@@ -103,6 +103,13 @@ def _rename_dynamic_lds(source: str) -> tuple[str, bool]:
             pieces += [source[done:start], _RENAMED]
             done = match.end()
     return "".join([*pieces, source[done:]]), bool(pieces)
+
+
+def constant_lines(constants: Sequence[tuple[str, str]], source: str) -> list[str]:
+    """The constants as lines that stand before `source`; `PlanMismatchError` for what cannot be one."""
+    # Looked for once: a long source full of templates must not cost as much again for every constant.
+    parameters = "\n".join(_TEMPLATE.findall(source)) if constants else ""
+    return [_constant(name, value, parameters) for name, value in constants]
 
 
 def _constant(name: str, value: str, parameters: str) -> str:

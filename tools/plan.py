@@ -17,7 +17,16 @@ from .text import excerpt
 from .toml_text import TomlError, line_of, parse_toml
 from .validation import ConstantField, ExpressionValue, NumberValue, first_fault
 
-__all__ = ["ConstantValue", "Launch", "Plan", "Scratch", "is_constant_name", "parse_plan", "toml_literal"]
+__all__ = [
+    "RESERVED_NAMES",
+    "ConstantValue",
+    "Launch",
+    "Plan",
+    "Scratch",
+    "is_constant_name",
+    "parse_plan",
+    "toml_literal",
+]
 
 ConstantValue = int | float | str
 
@@ -26,7 +35,7 @@ MAX_PLAN_CHARACTERS = 50_000
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _KERNEL = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*\s*(<[\w\s,:<>()+\-*/%&|^!=.'?]*>)?", re.ASCII)
 # A macro of one of these names would change the code round the kernel instead of the kernel.
-_RESERVED = frozenset(
+RESERVED_NAMES = frozenset(
     word
     for line in (
         "alignas alignof and asm auto bitand bitor bool break case catch char class compl concept const",
@@ -155,7 +164,11 @@ class _PlanTable(_Table):
 
 def is_constant_name(name: str) -> bool:
     """Whether a constant may be called `name`."""
-    return bool(_IDENTIFIER.fullmatch(name)) and name not in _RESERVED and not name.lower().startswith("ks_")
+    return (
+        bool(_IDENTIFIER.fullmatch(name))
+        and name not in RESERVED_NAMES
+        and not name.lower().startswith("ks_")
+    )
 
 
 def toml_literal(value: ConstantValue) -> str:

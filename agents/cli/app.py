@@ -84,6 +84,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
         "run": LazyCommand("run:run", "Let the agents make a kernel faster."),
         "bench": LazyCommand("bench:bench", "Have the judge check and time one kernel, without agents."),
         "compare": LazyCommand("compare:compare", "Measure two kernels side by side, or compare two runs."),
+        "export": LazyCommand("export:export", "Write a kernel as one file for your own build."),
         "problem": LazyCommand("problem:problem", "List, show and check problems."),
         "knowledge": LazyCommand("knowledge:knowledge", "Add literature, list it, search it."),
         "transcript": LazyCommand("transcript:transcript", "Read the record of a run."),
