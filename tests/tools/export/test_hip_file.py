@@ -92,7 +92,6 @@ def test_a_wrong_kernel_is_exit_code_1(everything: Problem, host: HostBuilder, t
     file.write_text(exported(everything, Kernel.parse(text)).text)
     done = start(host.build(file), "--check")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "0 of 3 test vectors are right" in done.stdout
     assert "first y[0]: expected" in done.stdout
     assert "first z[0]" in done.stdout
 
