@@ -1,127 +1,105 @@
-"""``kernel-scientist doctor``: what this machine can do, and what is missing."""
+"""``kernel-scientist doctor``: what a machine can do, what is missing, and what to do about it."""
 
 from __future__ import annotations
 
 import os
-import platform
-import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import click
 
-from kernel_scientist.sandbox.errors import KernelScientistError, UnusableEnvironment
+from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
 
 from .output import Style, echo, json_option, print_json, remark
 from .text import count, one_line
 
-__all__ = ["Finding", "doctor", "examine"]
+if TYPE_CHECKING:
+    from kernel_scientist.sandbox.inspection import Finding, State
 
-State = Literal["ok", "limited", "unusable"]
+__all__ = ["doctor", "examine"]
 
 _STYLES: dict[State, Style] = {"ok": "good", "limited": "", "unusable": "bad"}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at. ``limited``: the program works, with less; ``unusable``: it does not."""
-
-    name: str
-    state: State
-    detail: str
-
-
 @click.command()
+@click.option(
+    "--target",
+    metavar="ssh://HOST",
+    help="Look at another machine instead, as ssh://user@host[:port][/python].",
+)
+@click.option(
+    "--install",
+    is_flag=True,
+    help="With --target: first make a virtual environment there, with pip, that has all that is needed.",
+)
 @json_option
-def doctor(as_json: bool) -> int:
-    """Show what this machine can do and what is missing. Exit code 5 when a session could not run here."""
-    findings = examine()
+def doctor(target: str | None, install: bool, as_json: bool) -> int:
+    """Show what a machine can do, what is missing and what to do about it.
+
+    Exit code 5 when a session could not run there.
+    """
+    if target is not None and "://" in target:
+        findings = examine_remote(target, install)
+    elif install or target is not None:
+        raise UsageError("doctor looks at this machine, or with --target ssh://user@host at another one.")
+    else:
+        findings = examine()
     broken = [one for one in findings if one.state == "unusable"]
     code = UnusableEnvironment.exit_code if broken else 0
     if as_json:
-        print_json({"usable": not broken, "findings": [asdict(one) for one in findings]})
+        print_json({"usable": not broken, "findings": [one.to_dict() for one in findings]})
         return code
     width = max(len(one.name) for one in findings)
     for one in findings:
-        echo(f"{one.name:<{width}}  {one.state:<8}  {one.detail}", _STYLES[one.state])
+        echo(f"{one.name:<{width}}  {one.state:<8}  {one_line(one.detail, 500)}", _STYLES[one.state])
+        if one.fix:
+            echo(f"{'':<{width}}  what to do: {one_line(one.fix, 500)}")
+    what = "This machine" if target is None else target
     if broken:
-        remark(f"This machine cannot run a session: {', '.join(one.name for one in broken)}.")
-    else:
+        remark(f"{what} cannot run a session: {', '.join(one.name for one in broken)}.")
+    elif target is None:
         remark("A session can run here; try 'kernel-scientist run matmul'.")
+    else:
+        remark(f"Kernels can be judged there; try 'kernel-scientist run matmul --target {target}'.")
     return code
 
 
 def examine() -> list[Finding]:
     """Look at everything a session needs, in the order in which it would need it."""
+    from kernel_scientist.sandbox.inspection import asked, inspect_machine
+
     return [
-        _python(),
-        _asked("cpu compiler", "unusable", lambda: _compiler("cpu")),
-        _asked("gfx942 compiler", "limited", lambda: _compiler("gfx942")),
-        _asked("cage", "unusable", _cage),
-        _asked("device", "unusable", _device),
-        _asked("data folder", "unusable", _data_folder),
-        _asked("knowledge", "limited", _knowledge),
-        _asked("runs", "limited", _runs),
-        _asked("models", "limited", _models),
+        *inspect_machine(),
+        asked("knowledge", "limited", _knowledge),
+        asked("runs", "limited", _runs),
+        asked("models", "limited", _models),
     ]
 
 
-def _asked(name: str, otherwise: State, ask: Callable[[], str]) -> Finding:
-    """The answer as a finding; what is raised for the user becomes the state `otherwise`."""
+def examine_remote(target: str, install: bool) -> list[Finding]:
+    """Look at another machine: what its Python says before anything is put there, then what a judge needs."""
+    from kernel_scientist.sandbox.inspection import Finding
+    from kernel_scientist.sandbox.remote.address import SshAddress
+    from kernel_scientist.tools.remote.client import RemoteMachine
+
+    machine = RemoteMachine(SshAddress.parse(target))
     try:
-        return Finding(name, "ok", one_line(ask()))
-    except (KernelScientistError, OSError, ImportError) as error:
-        return Finding(name, otherwise, one_line(str(error)))
-
-
-def _python() -> Finding:
-    usable = sys.version_info >= (3, 11) and sys.platform == "linux" and platform.machine() == "x86_64"
-    detail = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    return Finding(
-        "python", "ok" if usable else "unusable", detail if usable else f"{detail}; x86-64 Linux is needed"
-    )
-
-
-def _compiler(arch: str) -> str:
-    from kernel_scientist.sandbox.toolchain import find_toolchain
-
-    found = find_toolchain(arch)
-    return f"{found.name}, {found.clang[0]}"
-
-
-def _cage() -> str:
-    from kernel_scientist.sandbox.cage import select_cage
-
-    cage = select_cage()
-    return " ".join(
-        part for part in (cage.name, cage.version, f"({cage.detail})" if cage.detail else "") if part
-    )
-
-
-def _device() -> str:
-    from kernel_scientist.sandbox.device import cpu_device
-
-    device = cpu_device()
-    return f"{device.model}, {device.cores} cores"
-
-
-def _data_folder() -> str:
-    from kernel_scientist.sandbox.files import cache_home, data_home
-
-    for folder in (data_home(), cache_home()):
-        _require_writable(folder, "set KERNEL_SCIENTIST_HOME to a folder that can be")
-    return f"{data_home()}, cache in {cache_home()}"
-
-
-def _require_writable(folder: Path, otherwise: str) -> None:
-    """Raise unless `folder` may be written or made; nothing is made."""
-    existing = folder
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise UnusableEnvironment(f"{folder} cannot be written; {otherwise}.")
+        if install:
+            remark(f"making a virtual environment on {machine.address} (a minute or two) ...")
+            remark(f"made {one_line(machine.install(), 500)}")
+        host = machine.look()
+        found = [Finding("connection", "ok", f"{machine.address} answers through {host.executable}")]
+        if host.missing:
+            wanted = " ".join(f"'{one}'" for one in host.missing)
+            fix = (
+                f"run there `{host.executable} -m pip install {wanted}`, or have an environment made: "
+                f"`kernel-scientist doctor --target {machine.address} --install`"
+            )
+            lacking = f"Python {host.python} lacks {', '.join(host.missing)}"
+            return [*found, Finding("packages", "unusable", lacking, fix)]
+        findings = machine.inspect()
+        return [*found, Finding("program", "ok", f"this version, in {host.home}"), *findings]
+    finally:
+        machine.close()
 
 
 def _knowledge() -> str:
@@ -136,9 +114,10 @@ def _knowledge() -> str:
 
 def _runs() -> str:
     from kernel_scientist.agents import list_runs, load_config
+    from kernel_scientist.sandbox.inspection import require_writable
 
     folder = load_config().runs_dir
-    _require_writable(folder.absolute(), "choose another folder with --runs-dir")
+    require_writable(folder.absolute(), "choose another folder with --runs-dir")
     return f"{folder}, {count(len(list_runs(folder)), 'run')}"
 
 

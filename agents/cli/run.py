@@ -34,7 +34,9 @@ def seconds(text: str) -> float:
 @click.argument("problem", required=False)
 @click.option("--kernel", metavar="FILE", help="Start from this kernel (a file, or a name of the problem's).")
 @click.option(
-    "--target", metavar="NAME", help="Where kernels are judged: auto, cpu, recorded:FILE.  [default: auto]"
+    "--target",
+    metavar="NAME",
+    help="Where kernels are judged: auto, cpu, ssh://user@host, recorded:FILE.  [default: auto]",
 )
 @click.option(
     "--model",

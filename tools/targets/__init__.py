@@ -29,19 +29,26 @@ def _cpu_all_cores(allow_no_sandbox: bool) -> Target:
 _TARGETS: dict[str, Callable[[bool], Target]] = {"cpu": _cpu, "cpu-all-cores": _cpu_all_cores}
 
 
-def _recorded(file: str) -> Target:
+def _recorded(file: str, allow_no_sandbox: bool) -> Target:
+    del allow_no_sandbox  # nothing is run
     from .recorded import RecordedTarget
 
     return RecordedTarget(file)
 
 
+def _ssh(place: str, allow_no_sandbox: bool) -> Target:
+    from .ssh import SshTarget
+
+    return SshTarget(f"ssh:{place}", allow_no_sandbox=allow_no_sandbox)
+
+
 # Targets whose name goes on with what they are about, after a colon.
-_NAMED: dict[str, Callable[[str], Target]] = {RECORDED.rstrip(":"): _recorded}
+_NAMED: dict[str, Callable[[str, bool], Target]] = {RECORDED.rstrip(":"): _recorded, "ssh": _ssh}
 
 
 def target_names() -> list[str]:
     """What `resolve_target` accepts."""
-    return ["auto", *_TARGETS, "recorded:FILE"]
+    return ["auto", *_TARGETS, "ssh://user@host", "recorded:FILE"]
 
 
 def resolve_together(problem: str | None, target: str) -> tuple[str, str]:
@@ -67,7 +74,7 @@ def resolve_target(name: str = "auto", *, allow_no_sandbox: bool = False) -> Tar
         name = next(iter(_TARGETS))
     kind, colon, rest = name.partition(":")
     if colon and kind in _NAMED:
-        return _NAMED[kind](rest)
+        return _NAMED[kind](rest, allow_no_sandbox)
     if name not in _TARGETS:
         raise UsageError(f"there is no target '{name}'; {nearest(name, target_names())}")
     return _TARGETS[name](allow_no_sandbox)

@@ -1,0 +1,1 @@
+"""Another machine over OpenSSH: its address, the connection, and what is put there to run."""

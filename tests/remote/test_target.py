@@ -1,0 +1,154 @@
+"""The judge on another machine, over a real sshd on loopback: the same evaluations as here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.remote.address import SshAddress
+from kernel_scientist.sandbox.remote.faults import RemoteFault
+from kernel_scientist.tools.evaluation import Evaluation, Verdict
+from kernel_scientist.tools.judge import Judge
+from kernel_scientist.tools.kernel import Kernel
+from kernel_scientist.tools.problem import Problem
+from kernel_scientist.tools.remote.client import Patience
+from kernel_scientist.tools.targets import resolve_target
+from kernel_scientist.tools.targets.ssh import SshTarget
+
+from .conftest import QUICK
+from .problem import HONEST, PLAN, write_problem
+from .server import Relay, SshServer
+
+# Lasts as long as its time limit, which is a second on the machine that judges.
+ENDLESS = HONEST.replace("__syncthreads();", "__syncthreads(); volatile int spin = 1; while (spin) {}")
+
+
+def judge(target: object, problem: Problem) -> Judge:
+    return Judge(problem, target, Kernel.load(problem.default_kernel), settings=QUICK, seed=7)  # type: ignore[arg-type]
+
+
+def through(relay: Relay, ssh: SshServer) -> SshTarget:
+    address = SshAddress.parse(ssh.url(port=relay.port))
+    return SshTarget(address, patience=Patience(pauses_s=(0.05, 0.05, 0.05)))
+
+
+def far_processes() -> set[int]:
+    """The far ends that run now; each was started with the words that it refuses an old Python with."""
+    found: set[int] = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"python" in words[0] and any(b"kernel-scientist needs Python" in word for word in words):
+            found.add(int(folder.name))
+    return found
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def test_a_kernel_is_judged_there_as_it_is_here(connected: SshTarget, filter_problem: Problem) -> None:
+    there, here = judge(connected, filter_problem), judge(resolve_target("cpu"), filter_problem)
+    candidate = there.baseline.with_constants({"BLOCK": 128})
+    far, near = there.evaluate(candidate), here.evaluate(candidate)
+    assert (far.verdict, far.target, far.sandbox) == (Verdict.ACCEPTED, near.target, near.sandbox)
+    assert far.device == f"{near.device}, at {connected.machine.address.destination}"
+    assert [one.shape for one in far.timings] == [one.shape for one in near.timings]
+    assert far.resources == near.resources
+    # The same seed draws the same held-out shapes, whose names are among the checks.
+    assert [one.name for one in far.checks] == [one.name for one in near.checks]
+    assert Evaluation.from_dict(far.to_dict()) == far
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ("2.0f *", "2.5f *", Verdict.WRONG_RESULT),
+        ("float* y", "floa* y", Verdict.COMPILE_ERROR),
+        ('"n"]', '"m"]', Verdict.INVALID_PLAN),
+    ],
+)
+def test_a_failing_kernel_fails_there_with_the_same_evidence(
+    connected: SshTarget, filter_problem: Problem, old: str, new: str, verdict: Verdict
+) -> None:
+    kernel = Kernel.parse((PLAN + HONEST).replace(old, new))
+    far, near = (
+        judge(target, filter_problem).evaluate(kernel) for target in (connected, resolve_target("cpu"))
+    )
+    assert far.verdict is near.verdict is verdict
+    assert far.message == near.message
+
+
+def test_two_kernels_are_compared_there(connected: SshTarget, filter_problem: Problem) -> None:
+    one = judge(connected, filter_problem)
+    comparison = one.compare(one.baseline, one.baseline.with_constants({"BLOCK": 256}))
+    assert comparison.a.accepted and comparison.b.accepted
+    assert comparison.timings
+    wrong = Kernel.parse(PLAN + HONEST.replace("2.0f *", "2.5f *"))
+    failed = one.compare(one.baseline, wrong)
+    assert (failed.b.verdict, failed.speedup.high) == (Verdict.WRONG_RESULT, float("inf"))
+
+
+def test_a_fault_in_the_problem_names_the_file_that_is_here(connected: SshTarget, tmp_path: Path) -> None:
+    problem = write_problem(tmp_path / "mine")
+    (tmp_path / "mine" / "reference.py").write_text("def inputs(rng, distribution, n):\n    return 1 / 0\n")
+    with pytest.raises(UsageError, match=r"ZeroDivisionError") as raised:
+        judge(connected, Problem.load(problem.folder)).evaluate(Kernel.load(problem.default_kernel))
+    assert str(tmp_path / "mine" / "reference.py") in str(raised.value)
+
+
+def test_many_candidates_go_over_one_connection(
+    relay: Relay, ssh: SshServer, filter_problem: Problem
+) -> None:
+    target = through(relay, ssh)
+    one = judge(target, filter_problem)
+    for block in (32, 128):
+        candidate = one.baseline.with_constants({"BLOCK": block})
+        one.prepare(candidate)
+        assert one.evaluate(candidate).accepted
+    target.machine.close()
+    assert relay.accepted == 1
+
+
+def test_a_candidate_in_flight_is_judged_again_after_a_lost_connection(
+    relay: Relay, ssh: SshServer, filter_problem: Problem
+) -> None:
+    others = far_processes()
+    target = through(relay, ssh)
+    one = judge(target, filter_problem)
+    assert one.evaluate(one.baseline).accepted
+    first = far_processes() - others
+    threading.Timer(0.3, relay.cut).start()
+    evaluation = one.evaluate(Kernel.parse(PLAN + ENDLESS))
+    assert evaluation.verdict is Verdict.TIMEOUT
+    assert relay.accepted == 2
+    # What the broken connection had started is gone: nothing works on for nobody.
+    wait_until(lambda: not first & far_processes())
+    target.machine.close()
+    wait_until(lambda: far_processes() == others)
+
+
+def test_a_machine_that_stays_away_is_one_sentence_after_a_few_tries(
+    relay: Relay, ssh: SshServer, filter_problem: Problem
+) -> None:
+    target = through(relay, ssh)
+    one = judge(target, filter_problem)
+    relay.refusing = True
+    relay.cut()
+    with pytest.raises(RemoteFault, match="tried 4 times") as raised:
+        one.evaluate(one.baseline)
+    assert raised.value.exit_code == 5
+    assert "\n" not in str(raised.value)
+    relay.refusing = False
+    assert one.evaluate(one.baseline).accepted
+    target.machine.close()
