@@ -61,6 +61,22 @@ class Cage:
         read_only = ("--remount-ro", "/dev", "--remount-ro", "/")
         return [self.program, *_ISOLATION, "--dev", "/dev", *mounts, *read_only, "--", *argv]
 
+    def device_command(
+        self, argv: Sequence[str], *, readable: Sequence[Path], devices: Sequence[Path]
+    ) -> list[str]:
+        """`argv` in a cage that shows these paths, the system's view of its devices, and these device files.
+
+        Only bubblewrap has such a cage.
+        """
+        assert self.program is not None
+        system = [path for path in (Path("/sys"), *readable) if path.exists()]
+        mounts = [*_system_links(readable), *_mounts("--ro-bind", system)]
+        files = _mounts("--dev-bind", [path for path in devices if path.exists()])
+        return [
+            self.program, *_ISOLATION, "--proc", "/proc", "--dev", "/dev", *files, "--tmpfs", "/tmp",
+            *mounts, "--remount-ro", "/", "--", *argv,
+        ]  # fmt: skip
+
     def worker_command(self, worker: WorkerProgram, arguments: Sequence[str], info_fd: int) -> list[str]:
         """The command that starts the worker; under bubblewrap it is process 1 of its own namespace."""
         if self.program is None:

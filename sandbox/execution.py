@@ -10,9 +10,12 @@ __all__ = [
     "Crashed",
     "Fill",
     "Finished",
+    "Implausible",
     "KernelLaunch",
+    "NotLaunched",
     "Pointer",
     "Region",
+    "Tampered",
     "TimedOut",
 ]
 
@@ -62,11 +65,12 @@ class Finished:
 
     `processor_s` is what the worker had of its core in that time, by the kernel's account, which a busy
     machine does not lengthen. ``None`` where the worker could have had others work for it, or the kernel
-    does not say.
+    does not say. `device_s` is the runs' time by the device's own clock, where it has one.
     """
 
     seconds: float
     processor_s: float | None = None
+    device_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +87,25 @@ class TimedOut:
     limit_s: float
 
 
-BatchOutcome = Finished | Crashed | TimedOut
+@dataclass(frozen=True, slots=True)
+class NotLaunched:
+    """The device's runtime would not load or launch the code object."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tampered:
+    """The runs changed memory that they were given to read, or beside it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Implausible:
+    """The device's clock and the caller's contradict each other."""
+
+    reason: str
+
+
+BatchOutcome = Finished | Crashed | TimedOut | NotLaunched | Tampered | Implausible

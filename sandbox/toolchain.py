@@ -63,7 +63,7 @@ def find_toolchain(arch: str) -> Toolchain:
     if arch not in ARCHITECTURES:
         raise UsageError(f"Unknown architecture {arch!r}; choose one of {', '.join(ARCHITECTURES)}.")
     wanted = os.environ.get(_OVERRIDE)
-    for toolchain in _toolchains():
+    for toolchain in _toolchains(_named_rocm()):
         if wanted in (None, "", toolchain.kind) and toolchain.major >= _OLDEST_FOR.get(arch, 0):
             return toolchain
     limited = f" that {_OVERRIDE}={wanted} allows" if wanted else ""
@@ -75,16 +75,19 @@ def find_toolchain(arch: str) -> Toolchain:
 
 def describe_toolchains() -> list[tuple[str, str]]:
     """Every compiler found, most preferred first, as (name, where it is)."""
-    return [(toolchain.name, toolchain.clang[0]) for toolchain in _toolchains()]
+    return [(toolchain.name, toolchain.clang[0]) for toolchain in _toolchains(_named_rocm())]
 
 
 @functools.cache
-def _toolchains() -> tuple[Toolchain, ...]:
-    return (*_rocm(), *_system_clang(), *_zig())
+def _toolchains(named_rocm: tuple[Path, ...]) -> tuple[Toolchain, ...]:
+    return (*_rocm(named_rocm), *_system_clang(), *_zig())
 
 
-def _rocm() -> Iterator[Toolchain]:
-    named = [Path(value) for value in (os.environ.get("ROCM_PATH"), os.environ.get("HIP_PATH")) if value]
+def _named_rocm() -> tuple[Path, ...]:
+    return tuple(Path(value) for value in map(os.environ.get, ("ROCM_PATH", "HIP_PATH")) if value)
+
+
+def _rocm(named: tuple[Path, ...]) -> Iterator[Toolchain]:
     for folder in [*named, Path("/opt/rocm"), *sorted(Path("/opt").glob("rocm-*"), reverse=True)]:
         for bin_folder in (folder / "lib/llvm/bin", folder / "llvm/bin"):
             for name in ("amdclang++", "clang++"):

@@ -20,6 +20,7 @@ __all__ = [
     "STACK_STRIDE",
     "Control",
     "Descriptors",
+    "element_bytes_of",
     "pack_plan",
 ]
 
@@ -158,7 +159,7 @@ class _Steps:
     ) -> None:
         if isinstance(step, Fill):
             place = workspace.placement(run, step.region)
-            pattern = _element(step)
+            pattern = element_bytes_of(step)
             number = int.from_bytes(pattern, "little")
             fill = _FILL.pack(place.address, place.region.nbytes, number, len(pattern))
             self.steps.append(_LAUNCH_HEAD.pack(run, 1) + bytes(_LAUNCH.size) + fill)
@@ -187,7 +188,8 @@ def _slot(
     return struct.pack("<Q", int(value) & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-def _element(fill: Fill) -> bytes:
+def element_bytes_of(fill: Fill) -> bytes:
+    """One element of what the region is filled with."""
     import ml_dtypes
     import numpy as np
 

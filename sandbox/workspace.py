@@ -3,7 +3,8 @@
 Covered: each run has its own regions; the worker maps inputs read-only through a read-only descriptor;
 every region ends (up to 16-byte alignment) where its last page ends, and at least `GUARD_BYTES` of
 unmapped addresses separate it from its neighbours; what the pages hold beyond the region is filled and
-checked. Not covered: reads of that slack, which lie within the region's own pages.
+checked. Where a device has no such pages to offer, `slack_bytes` of filled and checked memory lie on both
+sides of the region instead. Not covered: reads of that slack, which lie within the region's own pages.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Literal, final
 
 from .errors import UnusableEnvironment
 from .execution import Region
@@ -42,6 +43,7 @@ class Placement:
     offset: int
     page_address: int
     page_bytes: int
+    slack_bytes: int = 0
 
     @property
     def address(self) -> int:
@@ -50,7 +52,9 @@ class Placement:
 
     @property
     def lead(self) -> int:
-        """Slack before the region's first byte, on its first page."""
+        """Slack before the region's first byte: all that there is, where none was asked for."""
+        if self.slack_bytes:
+            return self.slack_bytes
         aligned = -(-self.region.nbytes // _ALIGNMENT) * _ALIGNMENT
         return self.page_bytes - aligned
 
@@ -63,15 +67,16 @@ class Placement:
 class Workspace:
     """Regions for `runs` runs; a context manager that frees the memory at its end.
 
+    `slack_bytes` (whole pages) on each side are part of the region's pages and travel with them.
     Raises `UnusableEnvironment` when the machine refuses the memory.
     """
 
-    def __init__(self, regions: Sequence[Region], runs: int) -> None:
+    def __init__(self, regions: Sequence[Region], runs: int, *, slack_bytes: int = 0) -> None:
         if runs < 1 or any(region.nbytes < 0 for region in regions):
             raise ValueError("a workspace needs at least one run and no negative sizes")
         self.regions = tuple(regions)
         self.runs = runs
-        self._placements = [[*row] for row in _place(self.regions, runs)]
+        self._placements = [[*row] for row in _place(self.regions, runs, slack_bytes)]
         self._files = {
             access: _SharedFile(
                 f"ks-{access}", sum(p.page_bytes for p in self.placements() if p.region.access == access)
@@ -94,6 +99,10 @@ class Workspace:
     @property
     def write_fd(self) -> int:
         return self._files["write"].fd
+
+    def file_bytes(self, access: Literal["read", "write"]) -> int:
+        """The size of the file that holds these regions."""
+        return len(self._files[access].map)
 
     def placements(self, first: int = 0, count: int | None = None) -> Iterator[Placement]:
         """Of runs `first` to ``first + count - 1``, in order of run and region."""
@@ -152,16 +161,16 @@ class Workspace:
                     part[:] = self._slack_byte
 
 
-def _place(regions: Sequence[Region], runs: int) -> Iterator[Iterator[Placement]]:
+def _place(regions: Sequence[Region], runs: int, slack_bytes: int) -> Iterator[Iterator[Placement]]:
     offsets = {"read": 0, "write": 0}
     address = _FIRST_ADDRESS
 
     def row(run: int) -> Iterator[Placement]:
         nonlocal address
         for region in regions:
-            pages = max(1, -(-region.nbytes // _PAGE)) * _PAGE
+            pages = max(1, -(-region.nbytes // _PAGE)) * _PAGE + 2 * slack_bytes
             address += GUARD_BYTES
-            yield Placement(run, region, offsets[region.access], address, pages)
+            yield Placement(run, region, offsets[region.access], address, pages, slack_bytes)
             offsets[region.access] += pages
             address += pages
 

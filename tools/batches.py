@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernel_scientist.sandbox.execution import Crashed, Finished, TimedOut
+from kernel_scientist.sandbox.execution import (
+    Crashed,
+    Finished,
+    Implausible,
+    NotLaunched,
+    Tampered,
+    TimedOut,
+)
 
 from .builds import Build
 from .evaluation import Verdict
@@ -21,17 +28,20 @@ __all__ = ["Batch", "Fault", "Patience", "run_checked", "run_timed", "shape_text
 class Batch:
     """The time of `runs` runs together: by the wall clock, and what of it the worker had its core.
 
-    `processor_s` is ``None`` where the device cannot tell.
+    `processor_s` is ``None`` where the device cannot tell, and so is `device_s`, the runs' time by the
+    device's own clock.
     """
 
     runs: int
     wall_s: float
     processor_s: float | None
+    device_s: float | None = None
 
     @property
     def run_s(self) -> float:
-        """Seconds a run: on the core where that is known, else by the wall clock."""
-        return (self.wall_s if self.processor_s is None else self.processor_s) / self.runs
+        """Seconds a run: by the device's clock where it has one, else on the core, else by the wall clock."""
+        known = (one for one in (self.device_s, self.processor_s) if one is not None)
+        return next(known, self.wall_s) / self.runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +132,15 @@ def run_timed(
         case TimedOut(limit_s):
             text = f"{where}: {count} runs were not over after {limit_s:.1f} s and were stopped"
             return Fault(Verdict.TIMEOUT, text, contender)
-        case Finished(wall_s, processor_s):
+        case NotLaunched(reason):
+            return Fault(Verdict.LAUNCH_ERROR, f"{where}: {reason}", contender)
+        case Tampered(reason):
+            return Fault(Verdict.WRONG_RESULT, f"{where}: {reason}", contender)
+        case Implausible(reason):
+            return Fault(Verdict.IMPLAUSIBLE, f"{where}: {reason}", contender)
+        case Finished(wall_s, processor_s, device_s):
             fault = _inspect(workload, contender, count, rng, checked_runs, where)
-            return fault if fault is not None else Batch(count, wall_s, processor_s)
+            return fault if fault is not None else Batch(count, wall_s, processor_s, device_s)
 
 
 def _inspect(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from ..processes import run
 from .command import visible_token, worker_argv, worker_environment
 from .hip_worker.main import MARK
 
-__all__ = ["LIBRARY_VARIABLE", "RocmDevice", "devices", "find_runtime", "require_runtime"]
+__all__ = ["LIBRARY_VARIABLE", "RocmDevice", "ask", "devices", "find_runtime", "require_runtime"]
 
 LIBRARY_VARIABLE = "KERNEL_SCIENTIST_HIP_LIBRARY"
 _NAME = "libamdhip64.so"
@@ -94,7 +94,7 @@ def devices(library: Path | None = None) -> tuple[RocmDevice, ...]:
     library = library if library is not None else find_runtime()
     if library is None:
         return ()
-    answer = _ask(library)
+    answer = ask(library)
     if "unloadable" in answer:
         raise UnusableEnvironment(f"{library} cannot be loaded: {answer['unloadable']}.")
     if "error" in answer:
@@ -107,9 +107,16 @@ def devices(library: Path | None = None) -> tuple[RocmDevice, ...]:
     return tuple(_device(index, facts, version) for index, facts in enumerate(answer["devices"]))
 
 
-def _ask(library: Path) -> dict[str, Any]:
-    argv = worker_argv(["devices", str(library)])
-    done = run(argv, cwd=Path("/"), timeout_s=_TIMEOUT_S, env=worker_environment(library))
+def ask(
+    library: Path, argv: Sequence[str] | None = None, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The worker's answer to ``devices``, started with `argv`, by default without a cage.
+
+    UnusableEnvironment when it gives none.
+    """
+    argv = argv or worker_argv(["devices", str(library)])
+    environment = environment or worker_environment(library)
+    done = run(argv, cwd=Path("/"), timeout_s=_TIMEOUT_S, env=environment)
     for line in done.stdout.decode(errors="replace").splitlines():
         if line.startswith(MARK):
             answer: dict[str, Any] = json.loads(line.removeprefix(MARK))

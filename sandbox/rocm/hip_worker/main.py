@@ -1,4 +1,4 @@
-"""``devices LIBRARY`` prints what there is."""
+"""``devices LIBRARY`` prints what there is; ``batch LIBRARY PLAN_FD`` runs one batch for worker.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ def describe_error(error: HipError) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    _, library = arguments
+    command, library, *rest = arguments
+    if command == "batch":
+        from .batch import serve
+
+        return serve(library, int(rest[0]))
     answer: dict[str, Any]
     try:
         from .facts import device_facts

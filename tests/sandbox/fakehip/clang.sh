@@ -29,7 +29,7 @@ case "$*" in
   -print-resource-dir) echo "$root/resource" ;;
   *"-c unit.s -o unit.o")
     x86_build
-    exec "$zig" clang -target amdgcn-amd-amdhsa "$2" "$3" -nogpulib -c fake_unit.s -o unit.o
+    exec "$zig" clang -target "$2" "$3" -nogpulib -c fake_unit.s -o unit.o
     ;;
   *) exec "$zig" clang "$@" ;;
 esac
