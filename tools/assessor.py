@@ -287,7 +287,7 @@ class LocalAssessor:
                 return fault
             case.checks.append(Check(f"benchmark shape {where}", True, "right in every batch that was timed"))
             case.notes.extend(slowness(timing, settings.slow_factor))
-        case.method = method(measured)
+        case.method = method(measured, self._device.caches)
         case.notes.extend(noise(measured, settings.noisy_spread))
         if case.baseline is None:
             case.speedup = Interval(1.0, 1.0, 1.0, settings.level)

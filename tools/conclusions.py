@@ -46,17 +46,17 @@ def slowness(timing: ShapeTiming, factor: float) -> list[str]:
     ]
 
 
-def method(measured: Sequence[Measurement]) -> str:
-    """How times and ratios came about, in one sentence."""
-    on_core = all(one.waited is not None for one in measured)
-    clock = "time that the worker had its core" if on_core else "wall time"
+def method(measured: Sequence[Measurement], caches: str) -> str:
+    """How times and ratios came about, in one sentence; `caches` is the device's policy."""
+    clocks = {one.clock for one in measured}
+    clock = clocks.pop() if len(clocks) == 1 else "wall time"
     pairs = ""
     if len(measured[0].batches) > 1:
         pairs = (
             " in pairs of random order, their number fixed before the first; ratios are Hodges-Lehmann "
             "estimates with signed-rank intervals, widened for what pairs do not average out"
         )
-    return f"{clock}, fresh workers{pairs}; cold caches: every run has inputs and outputs of its own"
+    return f"{clock}, fresh workers{pairs}; {caches}"
 
 
 def noise(measured: Sequence[Measurement], limit: float) -> list[str]:

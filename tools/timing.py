@@ -4,9 +4,10 @@ A batch's time is what its worker had of the timed core, over the number of runs
 device cannot tell; nothing is subtracted that a worker could inflate. With two kernels, batches come in
 pairs, in random order within a pair, after a warm-up of the baseline alone.
 
-Caches are *cold*: every run reads inputs and writes outputs that no other run of the batch touches, so
-that none finds them in the core's own caches; the last-level cache may hold what the judge wrote. A warm
-policy is not offered: a kernel launched twice on the same inputs can hand out what it has computed.
+On the CPU caches are *cold*: every run reads inputs and writes outputs that no other run of the batch
+touches, so that none finds them in the core's own caches; the last-level cache may hold what the judge wrote.
+A warm policy is not offered there: a kernel launched twice on the same inputs can hand out what it has
+computed. A GPU's inputs are rewritten for every run; see targets/mi300.py for what is done to its caches.
 """
 
 from __future__ import annotations
@@ -90,6 +91,14 @@ class Measurement:
             return None
         on_core_s = math.fsum(batch.processor_s or 0.0 for batch in timed)
         return 1.0 - on_core_s / math.fsum(batch.wall_s for batch in timed)
+
+    @property
+    def clock(self) -> str:
+        """Whose time this is."""
+        batches = [batch for batches in self.batches for batch in batches]
+        if all(batch.device_s is not None for batch in batches):
+            return "time between a pair of the device's events round every run"
+        return "wall time" if self.waited is None else "time that the worker had its core"
 
     def log_ratios(self) -> list[float]:
         """ln(second contender's time / first one's), pair by pair."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import TypeAdapter
 
-from .closing import meaning_of, times_title
+from .closing import meaning_of, resources_title, times_title
 from .judged import resource_lines, timing_lines, verdict_line
 from .output import echo, echo_all, json_option, print_json, remark
 from .text import one_line, quote
@@ -127,7 +127,7 @@ def _print(path: Path, evaluation: Evaluation) -> None:
         echo_all(
             ["", times_title(evaluation.target), *(f"  {line}" for line in timing_lines(evaluation.timings))]
         )
-    echo_all(["", "what the MI300 compiler makes of it (gfx942, compiled and not run)"])
+    echo_all(["", resources_title(evaluation.target)])
     echo_all(f"  {line}" for line in resource_lines([("gfx942", evaluation)]))
     echo_all(one_line(note) for note in evaluation.notes)
     spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in evaluation.seconds.items())

@@ -19,7 +19,7 @@ from .judged import how_compared, light_share, resource_lines, timing_lines
 from .lines import reference
 from .text import count, duration, indent, interval, one_line, percent
 
-__all__ = ["closing_lines", "closing_values", "meaning_of", "run_lines", "times_title"]
+__all__ = ["closing_lines", "closing_values", "meaning_of", "resources_title", "run_lines", "times_title"]
 
 _CPU_MEANING = (
     "What the figures mean: HIP source ran on one core of this CPU, its outputs were checked against the",
@@ -45,6 +45,12 @@ def times_title(target: str) -> str:
     if target.startswith(RECORDED):
         return "times from the recording, not measured here"
     return "times on this device"
+
+
+def resources_title(target: str) -> str:
+    """What stands above the table of resources."""
+    how = "gfx942" if target.startswith("mi300") else "gfx942, compiled and not run"
+    return f"what the MI300 compiler makes of it ({how})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ def run_lines(run: Run) -> list[str]:
     if info.best is not None:
         path = _shown(run.path / info.best.path)
         lines += ["", f"best kernel   {path}   (candidate {info.best.candidate_id})"]
-    lines += _timing_part(facts, info.target) + _resource_part(facts)
+    lines += _timing_part(facts, info.target) + _resource_part(facts, info.target)
     meaning = meaning_of(info.target)
     lines += ["", *meaning] if meaning else []
     return [*lines, "", *_next_lines(run)]
@@ -112,17 +118,18 @@ def _timing_part(facts: _Facts, target: str) -> list[str]:
     ]
     share = _overall_share(timings)
     if share is not None:
-        lines.append(f"  overall: {percent(share)} of this CPU's speed of light on one core (geometric mean)")
+        whose = "this CPU's speed of light on one core" if target == "cpu" else "this device's speed of light"
+        lines.append(f"  overall: {percent(share)} of {whose} (geometric mean)")
     return lines
 
 
-def _resource_part(facts: _Facts) -> list[str]:
+def _resource_part(facts: _Facts, target: str) -> list[str]:
     events = {"start": facts.baseline, "best": facts.best}
     named = [(name, one.evaluation) for name, one in events.items() if one]
     if not named:
         return []
     refs = " ".join(reference(one) for one in events.values() if one)
-    title = f"what the MI300 compiler makes of it (gfx942, compiled and not run) {refs}"
+    title = f"{resources_title(target)} {refs}"
     return ["", title, *(indent(line) for line in resource_lines(named))]
 
 

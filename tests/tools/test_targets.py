@@ -102,7 +102,38 @@ def test_the_table_of_gpu_peaks_agrees_with_the_published_bound_of_the_fp8_task(
     peak = gpu_roofline("MI300X").peak("float8_e4m3fnuz")
     assert peak is not None
     assert 2 * 1024 * 1536 * 7168 / peak * 1e6 == pytest.approx(8.63, abs=0.01)
-    assert set(GPU_PEAKS) == {"MI300X", "MI300A", "MI325X", "MI355X", "MI250X"}
+
+
+# Operations a clock of a compute unit, matrix units included, by the white papers on CDNA 2, 3 and 4.
+PER_CLOCK = {
+    "gfx90a": {"float64": 256, "float32": 256, "float16": 1024, "bfloat16": 1024, "int8": 1024},
+    "gfx942": {
+        "float64": 256,
+        "float32": 256,
+        "float16": 2048,
+        "bfloat16": 2048,
+        "float8": 4096,
+        "int8": 4096,
+    },
+    "gfx950": {
+        "float64": 128,
+        "float32": 256,
+        "float16": 4096,
+        "bfloat16": 4096,
+        "float8": 8192,
+        "int8": 8192,
+    },
+}
+
+
+@pytest.mark.parametrize("name", ["MI300X", "MI300A", "MI325X", "MI350X", "MI355X", "MI250X"])
+def test_a_peak_is_units_times_clock_times_operations_a_clock(name: str) -> None:
+    peaks = GPU_PEAKS[name]
+    assert peaks.tflops.keys() == PER_CLOCK[peaks.arch].keys()
+    for dtype, rate in peaks.tflops.items():
+        expected = peaks.compute_units * peaks.clock_mhz * 1e6 * PER_CLOCK[peaks.arch][dtype]
+        assert rate * 1e12 == pytest.approx(expected, rel=1e-3), dtype
+    assert name.lower() in peaks.source
 
 
 def test_all_cores_at_once_are_an_option_that_says_what_it_measures(

@@ -43,6 +43,8 @@ class ScriptedDevice:
     """Computes with NumPy in this process; build number i takes ``per_run[i]`` seconds by its own clock."""
 
     notes = ()
+    caches = "cold caches"
+    reverses = True
 
     def __init__(self, per_run: Sequence[Callable[[], float]], compute: Compute = honest) -> None:
         self.per_run = per_run
@@ -244,7 +246,7 @@ def test_the_noise_of_the_machine_is_that_of_one_kernel_with_itself(
 def test_how_was_timed_is_said_with_estimator_and_caches(timer: Callable[..., Measurement | Fault]) -> None:
     measured = timer(ScriptedDevice([constant(0.002), constant(0.002)]), settings())
     assert isinstance(measured, Measurement)
-    said = method([measured])
+    said = method([measured], "cold caches")
     assert all(word in said for word in ("wall time", "Hodges-Lehmann", "fixed before", "cold"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
 
 from ..errors import nearest
 from ..problem import RECORDED
@@ -25,8 +25,38 @@ def _cpu_all_cores(allow_no_sandbox: bool) -> Target:
     return CpuTarget(allow_no_sandbox=allow_no_sandbox, all_cores=True)
 
 
-# In the order in which "auto" takes the first that this machine has.
-_TARGETS: dict[str, Callable[[bool], Target]] = {"cpu": _cpu, "cpu-all-cores": _cpu_all_cores}
+def _mi300(allow_no_sandbox: bool) -> Target:
+    from .mi300 import Mi300Target
+
+    return Mi300Target(allow_no_sandbox=allow_no_sandbox)
+
+
+def _mi300_warm(allow_no_sandbox: bool) -> Target:
+    from .mi300 import Mi300Target
+
+    return Mi300Target(allow_no_sandbox=allow_no_sandbox, caches="warm")
+
+
+_TARGETS: dict[str, Callable[[bool], Target]] = {
+    "mi300": _mi300,
+    "mi300-warm": _mi300_warm,
+    "cpu": _cpu,
+    "cpu-all-cores": _cpu_all_cores,
+}
+
+
+def _best() -> str:
+    """What ``auto`` stands for: a GPU's target where the runtime shows a device that it can use."""
+    from kernel_scientist.sandbox.rocm import devices, find_runtime
+    from kernel_scientist.sandbox.toolchain import ARCHITECTURES
+
+    if find_runtime() is None:
+        return "cpu"
+    try:
+        found = devices()
+    except UnusableEnvironment:
+        return "cpu"
+    return "mi300" if any(device.arch in ARCHITECTURES for device in found) else "cpu"
 
 
 def _recorded(file: str, allow_no_sandbox: bool) -> Target:
@@ -71,7 +101,7 @@ def resolve_target(name: str = "auto", *, allow_no_sandbox: bool = False) -> Tar
     UsageError for an unknown name, UnusableEnvironment when the machine lacks what the target needs.
     """
     if name == "auto":
-        name = next(iter(_TARGETS))
+        name = _best()
     kind, colon, rest = name.partition(":")
     if colon and kind in _NAMED:
         return _NAMED[kind](rest, allow_no_sandbox)

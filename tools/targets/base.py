@@ -77,6 +77,16 @@ class Device(Protocol):
         """What a reader of the numbers must know about the device, a sentence each."""
         ...
 
+    @property
+    def caches(self) -> str:
+        """In what state a run finds the caches, and how it comes about."""
+        ...
+
+    @property
+    def reverses(self) -> bool:
+        """Whether `run` can have blocks and threads in reverse order."""
+        ...
+
     def compile(self, request: CompileRequest) -> CodeObject | CompileFailure:
         """Build for this device."""
         ...

@@ -52,6 +52,8 @@ class CpuTarget:
     """
 
     target_class = "cpu"
+    caches = "cold caches: every run has inputs and outputs of its own"
+    reverses = True
 
     def __init__(self, *, allow_no_sandbox: bool = False, all_cores: bool = False) -> None:
         self._cage: Cage = select_cage(allow_none=allow_no_sandbox)
