@@ -89,6 +89,8 @@ class ScientistAgent(BaseChatAgent):
         self._thread.extend(messages)
         progress = follow(self._thread)
         content = await self._speak_safely(progress)
+        # Answers recalled from the record are those of the turn that broke off, and of no other.
+        self._model.recall(())
         self._lab.recorder.emit(ev.MessageSent, agent=self.name, content=content, text=content.text)
         message = as_message(content, self.name)
         self._thread.append(message)

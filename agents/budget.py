@@ -25,19 +25,22 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
 
 @final
 class Budget:
-    """Counts every call, failed ones included, against the limits."""
+    """Counts every call, failed ones included, against the limits; `spent` was used before."""
 
-    def __init__(self, limits: Limits, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, limits: Limits, *, spent: Totals | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        spent = spent or Totals()
         self.limits = limits
         self._clock = clock
-        self._started = clock()
-        self._calls = 0
-        self._prompt = 0
-        self._completion = 0
-        self._cost: float | None = 0.0
-        self._evaluations = 0
-        self._candidates = 0
-        self._accepted = 0
+        self._started = clock() - spent.seconds
+        self._calls = spent.model_calls
+        self._prompt = spent.prompt_tokens
+        self._completion = spent.completion_tokens
+        self._cost = spent.cost_usd
+        self._evaluations = spent.evaluations
+        self._candidates = spent.candidates
+        self._accepted = spent.accepted
 
     def charge_call(self, usage: Usage, cost_usd: float | None) -> None:
         self._calls += 1

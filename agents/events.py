@@ -31,8 +31,10 @@ __all__ = [
     "ModelCall",
     "PassagesRetrieved",
     "RunFinished",
+    "RunResumed",
     "RunStarted",
     "SpeakerSelected",
+    "StopRequested",
     "ToolCall",
     "Totals",
     "Usage",
@@ -45,10 +47,14 @@ class _Value(BaseModel):
 
 
 class _Event(_Value):
-    """`seq` counts from 1 within a run; `time` is UTC; `generation` is 0 outside the generations."""
+    """`seq` counts from 1 within a run; `time` is UTC; `lane` and `generation` are 0 outside the generations.
+
+    Lanes count from 1; conversations of different lanes go on at the same time.
+    """
 
     seq: int
     time: datetime
+    lane: int = 0
     generation: int = 0
 
 
@@ -108,6 +114,23 @@ class RunStarted(_Event):
     experiments: int
     limits: dict[str, float | int | None]
     versions: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+
+class RunResumed(_Event):
+    """The run goes on in another process, its `sitting`-th. `interrupted` are the generations begun before.
+
+    `totals` are those of the sittings before; `notes` say what is not as it was.
+    """
+
+    kind: Literal["run_resumed"] = "run_resumed"
+    run_id: str
+    sitting: int
+    generations: int
+    interrupted: tuple[int, ...] = ()
+    limits: dict[str, float | int | None]
+    versions: dict[str, str]
+    totals: Totals
     notes: tuple[str, ...] = ()
 
 
@@ -238,6 +261,14 @@ class BestChanged(_Event):
     tier: str
 
 
+class StopRequested(_Event):
+    """Somebody asked the session to stop; an evaluation in flight has `grace_s` seconds to end."""
+
+    kind: Literal["stop_requested"] = "stop_requested"
+    reason: str
+    grace_s: float
+
+
 class LimitReached(_Event):
     kind: Literal["limit_reached"] = "limit_reached"
     limit: str
@@ -268,6 +299,7 @@ class RunFinished(_Event):
 
 Event = Annotated[
     RunStarted
+    | RunResumed
     | GenerationStarted
     | SpeakerSelected
     | MessageSent
@@ -280,6 +312,7 @@ Event = Annotated[
     | EvaluationFinished
     | ComparisonFinished
     | BestChanged
+    | StopRequested
     | LimitReached
     | ErrorRecorded
     | RunFinished,

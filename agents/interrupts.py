@@ -16,6 +16,7 @@ from kernel_scientist.sandbox.errors import KernelScientistError
 
 __all__ = [
     "BadReply",
+    "Halted",
     "Interrupted",
     "LimitHit",
     "ModelGone",
@@ -54,6 +55,10 @@ class RecordingOver(StopSession):
 
 class Interrupted(StopSession):
     """Someone asked the session to stop."""
+
+
+class Halted(StopSession):
+    """Another lane has ended the session, and says why."""
 
 
 class BadReply(Exception):  # noqa: N818 - as above

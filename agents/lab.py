@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from kernel_scientist.tools.evaluation import Evaluation
 
 from . import events as ev
 from .budget import Budget
 from .config import Config
-from .interrupts import Interrupted
 from .messages import Experiment
+from .passages import cited, passage_view
 from .policies.base import Policy, Situation
 from .policies.paper import PaperPolicy
 from .population import Member, Population
@@ -22,16 +23,12 @@ from .prompting import Prompt, load_prompts
 from .recorder import Recorder, unified_diff
 from .replies import clean
 from .requests import PassageView, ProblemView
+from .stopping import GRACE_S, StopSignal, in_thread
 
 if TYPE_CHECKING:
     from kernel_scientist.knowledge.records import Passage
 
-__all__ = ["Answers", "Evaluator", "Lab", "Library", "StopSignal"]
-
-T = TypeVar("T")
-
-PASSAGE_CHARACTERS = 1800
-"""What of one passage an agent is shown."""
+__all__ = ["Answers", "Evaluator", "Lab", "Library"]
 
 
 class Evaluator(Protocol):
@@ -48,40 +45,6 @@ class Library(Protocol):
     """Where passages come from: a `KnowledgeBase`, or anything that searches like one."""
 
     def search(self, query: str, *, limit: int = 8) -> Sequence[Passage]: ...
-
-
-class StopSignal:
-    """Set once, from a signal handler or a cancelled caller; whoever waits stops waiting."""
-
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-        self.reason = ""
-
-    def set(self, reason: str) -> None:
-        self.reason = self.reason or reason
-        self._event.set()
-
-    def check(self) -> None:
-        if self._event.is_set():
-            raise Interrupted(self.reason)
-
-    async def unless_stopped(self, work: Awaitable[T]) -> T:
-        """Await `work`, or raise `Interrupted` as soon as the signal is set.
-
-        Cancellation never passes through AutoGen's runtime, which hangs when a tool is cancelled.
-        """
-        task = asyncio.ensure_future(work)
-        stopper = asyncio.ensure_future(self._event.wait())
-        try:
-            await asyncio.wait({task, stopper}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopper.cancel()
-            if not task.done():
-                task.cancel()
-        if task.done() and not task.cancelled() and not (self._event.is_set() and task.exception()):
-            return task.result()
-        # What fails at such a moment may have got the same signal.
-        raise Interrupted(self.reason)
 
 
 @dataclass(slots=True)
@@ -109,7 +72,7 @@ class Answers:
 
 @dataclass(slots=True)
 class Lab:
-    """What the agents of a session share.
+    """What the agents of a session share: in each lane a lab of its own with all else in common.
 
     `failure` is an exception that must end the session; `shown` holds every passage shown so far.
     """
@@ -135,6 +98,10 @@ class Lab:
         config = self.config
         return Situation(self.population, self.recorder.generation, config.search, config.seed or 0)
 
+    def for_lane(self, number: int) -> Lab:
+        """This lab with a lane's own record and failure; the rest stays shared, the device's lock too."""
+        return replace(self, recorder=self.recorder.at(lane=number, generation=0), failure=None)
+
     async def evaluate(self, candidate_id: str) -> Evaluation:
         """Have a member judged in a thread; at most one at a time. A judged one is not judged again.
 
@@ -152,8 +119,8 @@ class Lab:
                 self.budget.check_evaluation()
             self.recorder.emit(ev.EvaluationStarted, candidate_id=candidate_id, tier="screen")
             began = time.perf_counter()
-            work = asyncio.to_thread(self.evaluator, candidate_id)
-            evaluation = await self.stop.unless_stopped(work)
+            work = in_thread(partial(self.evaluator, candidate_id))
+            evaluation = await self.stop.with_grace(work, self._tell_of_wait)
             self.record_evaluation(member, evaluation, time.perf_counter() - began)
             return evaluation
 
@@ -169,20 +136,29 @@ class Lab:
         self._write_evaluation(member, evaluation, 0.0)
         return evaluation
 
+    def _tell_of_wait(self) -> None:
+        self.recorder.emit(ev.StopRequested, reason=self.stop.reason, grace_s=GRACE_S)
+
     def record_evaluation(self, member: Member, evaluation: Evaluation, seconds: float) -> None:
         """Write down an evaluation, charge it, and see whether there is a new best."""
         if member is not self.population.baseline:
             self.budget.charge_evaluation(accepted=evaluation.accepted)
         self._write_evaluation(member, evaluation, seconds)
-        if self.population.leads(member) and evaluation.speedup is not None:
+        if self.population.leads(member):
             previous, self.population.best_id = self.population.best_id, member.id
-            self.recorder.emit(
-                ev.BestChanged,
-                candidate_id=member.id,
-                previous_id=previous,
-                speedup=evaluation.speedup,
-                tier=evaluation.tier,
-            )
+            self.announce_best(member, previous)
+
+    def announce_best(self, member: Member, previous_id: str) -> None:
+        """Record that `member` leads now."""
+        evaluation = member.evaluation
+        assert evaluation is not None and evaluation.speedup is not None, "what leads was measured"
+        self.recorder.emit(
+            ev.BestChanged,
+            candidate_id=member.id,
+            previous_id=previous_id,
+            speedup=evaluation.speedup,
+            tier=evaluation.tier,
+        )
 
     def _write_evaluation(self, member: Member, evaluation: Evaluation, seconds: float) -> None:
         self.population.record(member.id, evaluation)
@@ -203,9 +179,9 @@ class Lab:
         # In this thread: a search takes milliseconds, and SQLite connections belong to their thread.
         words = clean(query, 500).strip()
         passages: Sequence[Passage] = self.library.search(words, limit=limit) if words else []
-        shown = [_cited(one) for one in passages]
+        shown = [cited(one) for one in passages]
         self.recorder.emit(ev.PassagesRetrieved, agent=agent, query=query, passages=tuple(shown))
-        views = [PassageView(id=one.id, citation=_citation(one), text=one.text) for one in shown]
+        views = [passage_view(one) for one in shown]
         self.shown.update({one.id: one for one in views})
         return views
 
@@ -247,22 +223,3 @@ class Lab:
             diff=diff,
             report=report,
         )
-
-
-def _cited(passage: Passage) -> ev.CitedPassage:
-    citation = passage.citation
-    return ev.CitedPassage(
-        id=passage.id,
-        title=clean(citation.title, 400),
-        section=clean(citation.section, 400),
-        page=citation.page,
-        source=clean(citation.source, 1000),
-        looked_up=citation.looked_up or "",
-        score=passage.score,
-        text=clean(passage.text, PASSAGE_CHARACTERS),
-    )
-
-
-def _citation(passage: ev.CitedPassage) -> str:
-    page = f"p. {passage.page}" if passage.page is not None else ""
-    return ", ".join(part for part in (passage.title, passage.section, page, passage.source) if part)

@@ -1,45 +1,35 @@
-"""The session loop: baseline, generations, confirmation, and the run folder's first and last words."""
+"""The session loop: baseline, generations in lanes, confirmation, the run folder's first and last words."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import shutil
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import final
 
 from kernel_scientist.sandbox.errors import KernelScientistError, UnusableEnvironment
-from kernel_scientist.sandbox.files import FileLock, explained
 from kernel_scientist.tools.evaluate import EvaluateKernel
-from kernel_scientist.tools.evaluation import Comparison
 from kernel_scientist.tools.judge import require_accepted
 
 from . import events as ev
-from .agent import ScientistAgent
-from .benchmarker import BenchmarkerAgent
 from .budget import Budget
-from .chat import BENCHMARKER, CODER, RESEARCHER, SELECTOR, as_message, content_of, make_team
-from .coder import CoderAgent
-from .interrupts import Interrupted, LimitHit, ModelGone, RecordingOver, StopSession
-from .lab import Lab, StopSignal
-from .messages import GenerationTask, Hypotheses
-from .models.recording import RecordingClient
-from .population import Member, Population
-from .recorder import Recorder, new_run_folder, unified_diff
-from .researcher import ResearcherAgent
-from .run import LOCK_FILE, BestKernel, Run, RunInfo, RunStatus
-from .selector import SelectorAgent
+from .confirmation import Confirmation
+from .interrupts import Halted, Interrupted, LimitHit, ModelGone, RecordingOver, StopSession
+from .lab import Lab
+from .lane import Lane, lane_of
+from .past import Past
+from .population import Population
+from .recorder import Recorder, new_run_folder
+from .run import BestKernel, Run, RunInfo, RunStatus
+from .run_lock import RunLock
 from .session import Best, SessionResult
-from .setup import AGENTS, Setup
+from .setup import Setup
+from .stopping import StopSignal
 from .views import problem_view
 
 __all__ = ["SessionLoop"]
-
-CONFIRMATIONS = 3
-"""So many of the fastest candidates are measured again before the session says that none is better."""
 
 EXIT_CODES: dict[RunStatus, int] = {
     "improved": 0,
@@ -52,33 +42,65 @@ EXIT_CODES: dict[RunStatus, int] = {
 
 @final
 class SessionLoop:
-    """One run from its first event to its last."""
+    """One run from its first event to its last, or from where `past` left it.
 
-    def __init__(self, setup: Setup, stop: StopSignal, observer: Callable[[ev.Event], None] | None) -> None:
+    `lock` is held on a run that goes on; a new one gets a folder and a lock of its own.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        stop: StopSignal,
+        observer: Callable[[ev.Event], None] | None,
+        *,
+        past: Past | None = None,
+        lock: RunLock | None = None,
+    ) -> None:
         self._setup = setup
+        self._past = past
+        self._kept = past is not None
+        self._failed_with = EXIT_CODES["failed"]
+        self._nothing_to_try: str | None = None
         config = setup.config
-        folder = new_run_folder(config.runs_dir, setup.problem.name)
-        self._run = Run(folder)
-        self._alive = FileLock(folder / LOCK_FILE, purpose="(running this session)")
-        with explained("lock the run", folder):
-            self._alive.__enter__()
-        self._recorder = Recorder(folder, observer=observer, secrets=setup.secrets)
+        if past is None:
+            self._run = Run(new_run_folder(config.runs_dir, setup.problem.name))
+            self._lock = RunLock(self._run)
+            self._info = self._first_info()
+        else:
+            assert lock is not None, "a run that goes on is locked"
+            self._run, self._lock = past.run, lock
+            self._info = self._info_again(past)
+        self._recorder = self._open_record(observer)
         population = Population(setup.kernel)
+        self._evaluator = EvaluateKernel(setup.judge, population)
         self._lab = Lab(
             problem=problem_view(setup.problem, target=setup.target.name, device=setup.target.device),
             population=population,
-            evaluator=EvaluateKernel(setup.judge, population),
+            evaluator=self._evaluator,
             library=setup.library,
             recorder=self._recorder,
-            budget=Budget(config.limits),
+            budget=Budget(config.limits, spent=None if past is None else past.totals),
             config=config,
             policy=setup.policy,
             prompts=setup.prompts,
             stop=stop,
         )
-        self._clients = {name: RecordingClient(setup.models[name], name, self._lab) for name in AGENTS}
-        self._info = self._first_info()
-        self._failed_with = EXIT_CODES["failed"]
+        self._confirmation = Confirmation(self._lab, setup.judge)
+
+    def _open_record(self, observer: Callable[[ev.Event], None] | None) -> Recorder:
+        try:
+            return Recorder(
+                self._run.path,
+                observer=observer,
+                secrets=self._setup.secrets,
+                seq=0 if self._past is None else self._past.seq,
+                info=self._info,
+            )
+        except KernelScientistError:
+            if self._past is None:
+                shutil.rmtree(self._run.path, ignore_errors=True)
+                self._lock.release(ended=True)
+            raise
 
     async def run(self) -> SessionResult:
         """Run to the end; whatever happens, the run folder says how it ended."""
@@ -86,22 +108,24 @@ class SessionLoop:
             self._start()
             await self._begin()
             status, reason = await self._search()
-            best = await self._settle(interrupted=status == "interrupted")
-            return self._finish(*self._verdict(status, reason, best), best)
+            return self._finish(*await self._settle(status, reason))
         except Interrupted as stop:
-            return self._finish("interrupted", str(stop), self._unconfirmed())
+            return self._finish("interrupted", str(stop), self._confirmation.unconfirmed())
         except BaseException as error:
-            self._fail(error)
+            if self._kept or not isinstance(error, KernelScientistError):
+                self._fail(error)
+            else:
+                self._drop()
             raise
         finally:
             self._recorder.close()
-            self._alive.__exit__(None, None, None)
-            if self._info.status != "running":
-                (self._run.path / LOCK_FILE).unlink(missing_ok=True)
+            self._lock.release(ended=self._run.is_over)
 
     def _start(self) -> None:
+        if self._past is not None and self._past.sittings:
+            self._take_up(self._past)
+            return
         setup, info = self._setup, self._info
-        self._recorder.write_info(info)
         self._recorder.emit(
             ev.RunStarted,
             run_id=info.id,
@@ -117,43 +141,64 @@ class SessionLoop:
             versions=info.versions,
         )
 
+    def _take_up(self, past: Past) -> None:
+        """Restore what the record holds, and say that the run goes on."""
+        population = self._lab.population
+        for name in past.unannounced:
+            self._recorder.drop_candidate(name)
+        for candidate in past.candidates:
+            member = population.restore(candidate)
+            if member.evaluation is not None:
+                self._evaluator.restore(member.id, member.evaluation)
+        self._lab.shown.update(past.shown)
+        self._recorder.emit(
+            ev.RunResumed,
+            run_id=self._info.id,
+            sitting=past.sittings + 1,
+            generations=self._setup.config.generations,
+            interrupted=past.interrupted,
+            limits=self._setup.config.limits.model_dump(),
+            versions=self._info.versions,
+            totals=past.totals,
+            notes=past.notes,
+        )
+        best = population.best
+        if best.evaluation is not None and best.evaluation.speedup is not None and best.id != past.best_id:
+            self._lab.announce_best(best, past.best_id or population.baseline.id)
+
     async def _begin(self) -> None:
         """Judge the starting kernel. Where that fails the fault is the user's own, and no run is kept."""
         lab, baseline = self._lab, self._lab.population.baseline
-        try:
+        if self._past is None or not self._past.candidates:
             lab.announce(baseline)
-            evaluation = await lab.evaluate(baseline.id)
-            require_accepted(evaluation, self._setup.kernel.path)
-        except KernelScientistError:
-            self._recorder.close()
-            shutil.rmtree(self._run.path, ignore_errors=True)
-            raise
+        evaluation = await lab.evaluate(baseline.id)
+        require_accepted(evaluation, self._setup.kernel.path)
+        self._kept = True
 
     async def _search(self) -> tuple[RunStatus | None, str]:
         """The generations. A status is given when something other than their number ended them."""
         generations = self._setup.config.generations
-        for generation in range(1, generations + 1):
-            try:
-                self._lab.stop.check()
-                self._lab.budget.check_evaluation()
-                reason = await self._generation(generation)
-            except LimitHit as limit:
-                self._recorder.emit(
-                    ev.LimitReached,
-                    limit=limit.limit,
-                    used=limit.used,
-                    maximum=limit.maximum,
-                    sentence=str(limit),
-                )
-                return "limit", str(limit)
-            except Interrupted as stop:
-                return "interrupted", str(stop)
-            except RecordingOver as over:
-                return None, str(over)
-            except ModelGone as gone:
-                return self._without_models(gone)
-            if reason is not None:
-                return None, reason
+        if self._past is not None and generations <= self._past.info.generations:
+            self._nothing_to_try = self._past.nothing_to_try
+        try:
+            await self._run_lanes()
+        except LimitHit as limit:
+            self._recorder.emit(
+                ev.LimitReached,
+                limit=limit.limit,
+                used=limit.used,
+                maximum=limit.maximum,
+                sentence=str(limit),
+            )
+            return "limit", str(limit)
+        except Interrupted as stop:
+            return "interrupted", str(stop)
+        except RecordingOver as over:
+            return None, str(over)
+        except ModelGone as gone:
+            return self._without_models(gone)
+        if self._nothing_to_try is not None:
+            return None, self._nothing_to_try
         self._require_answers()
         if generations == 1:
             return None, "the one generation is done"
@@ -166,6 +211,47 @@ class SessionLoop:
         self._recorder.emit(ev.ErrorRecorded, where="models", message=str(gone), recovered=False)
         self._failed_with = gone.cause.exit_code
         return "failed", str(gone)
+
+    async def _run_lanes(self) -> None:
+        """Run all lanes to their end; raises what ended the session, the gravest of it."""
+        config = self._setup.config
+        numbers = range(1, config.generations + 1)
+        pending = numbers if self._past is None else self._past.pending(config.generations)
+        shares: dict[int, list[int]] = {}
+        for generation in pending:
+            shares.setdefault(lane_of(generation, config.lanes), []).append(generation)
+        tasks = [asyncio.ensure_future(self._run_lane(number, share)) for number, share in shares.items()]
+        if not tasks:
+            return
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            raise
+        faults = [fault for task in tasks if (fault := task.exception()) is not None]
+        if faults:
+            raise min(faults, key=_gravity)
+
+    async def _run_lane(self, number: int, generations: Sequence[int]) -> None:
+        lane = Lane(number, self._setup, self._lab)
+        try:
+            for generation in generations:
+                past = self._past.conversations.get(generation) if self._past is not None else None
+                if self._nothing_to_try is not None and (past is None or not past.started):
+                    return
+                self._lab.stop.check()
+                self._lab.budget.check_evaluation()
+                self._update_info(generation=max(generation, self._info.generation))
+                reason = await lane.converse(generation, past)
+                self._nothing_to_try = self._nothing_to_try or reason
+        except RecordingOver:
+            # Other lanes' recordings may have more.
+            raise
+        except BaseException:
+            self._lab.stop.halt()
+            raise
 
     def _require_answers(self) -> None:
         """A session in which no model ever answered has found out nothing: raise rather than report on it."""
@@ -180,116 +266,16 @@ class SessionLoop:
             "check models.base_url and the model's name, then run again."
         )
 
-    async def _generation(self, generation: int) -> str | None:
-        """One conversation; returns why there is nothing more to try, when an agent said so."""
-        lab, config = self._lab, self._setup.config
-        self._recorder.generation = generation
-        self._update_info(generation=generation)
-        best = lab.population.best
-        self._recorder.emit(
-            ev.GenerationStarted,
-            generations=config.generations,
-            best_id=best.id,
-            best_speedup=best.speedup,
-            totals=lab.budget.totals,
-        )
-        task = GenerationTask(
-            generation=generation,
-            generations=config.generations,
-            experiments=config.experiments,
-            build_repairs=config.repairs.build,
-            result_repairs=config.repairs.result,
-        )
-        conversation = asyncio.ensure_future(self._converse(task))
-        try:
-            hypotheses = await asyncio.shield(conversation)
-        except asyncio.CancelledError:
-            # The chat is told to stop and left to end by itself: a cancelled AutoGen team may hang.
-            lab.stop.set("cancelled")
-            await asyncio.wait({conversation}, timeout=30)
-            raise
-        self._recorder.generation = 0
-        if lab.failure is not None:
-            failure, lab.failure = lab.failure, None
-            raise failure
-        return hypotheses.nothing_to_try if hypotheses is not None else None
-
-    async def _converse(self, task: GenerationTask) -> Hypotheses | None:
-        team = make_team(self._agents(), self._clients[SELECTOR])
-        hypotheses: Hypotheses | None = None
-        async for message in team.run_stream(task=as_message(task, "manager")):
-            content = content_of(message)
-            if isinstance(content, Hypotheses):
-                hypotheses = content
-        return hypotheses
-
-    def _agents(self) -> list[ScientistAgent]:
-        lab, clients = self._lab, self._clients
-        return [
-            SelectorAgent(
-                SELECTOR, "Picks the kernel to build on and a contrasting one.", lab, clients[SELECTOR]
-            ),
-            ResearcherAgent(
-                RESEARCHER, "Reads literature and designs experiments.", lab, clients[RESEARCHER]
-            ),
-            CoderAgent(CODER, "Writes the kernel of an experiment.", lab, clients[CODER]),
-            BenchmarkerAgent(BENCHMARKER, "Has it judged and writes the finding.", lab, clients[BENCHMARKER]),
-        ]
-
-    async def _settle(self, *, interrupted: bool) -> Best | None:
-        """Measure the fastest candidates again, against the starting kernel, until one holds its claim."""
-        if interrupted:
-            return self._unconfirmed()
-        population = self._lab.population
-        leading = [one for one in population.accepted() if (one.speedup or 0.0) > 1.0][:CONFIRMATIONS]
-        for member in leading:
-            comparison = await self._compare(member)
-            if comparison.speedup.low > 1.0:
-                return self._write_best(member, comparison)
-        return None
-
-    async def _compare(self, member: Member) -> Comparison:
-        lab, baseline = self._lab, self._lab.population.baseline
-        self._recorder.emit(ev.EvaluationStarted, candidate_id=member.id, tier="confirm")
-        assert baseline.kernel is not None and member.kernel is not None
-        began = time.perf_counter()
-        work = asyncio.to_thread(self._setup.judge.compare, baseline.kernel, member.kernel)
-        comparison = await lab.stop.unless_stopped(work)
-        self._recorder.emit(
-            ev.ComparisonFinished,
-            a_id=baseline.id,
-            b_id=member.id,
-            comparison=comparison,
-            improved=comparison.speedup.low > 1.0,
-            seconds=time.perf_counter() - began,
-        )
-        return comparison
-
-    def _unconfirmed(self) -> Best | None:
-        best = self._lab.population.best
-        return None if best is self._lab.population.baseline else self._write_best(best, None)
-
-    def _write_best(self, member: Member, comparison: Comparison | None) -> Best:
-        evaluation = member.evaluation
-        assert evaluation is not None and evaluation.speedup is not None
-        baseline = self._lab.population.baseline
-        files = {
-            "kernel.hip": member.source,
-            "evaluation.json": json.dumps(evaluation.to_dict(), indent=2) + "\n",
-            "changes.diff": unified_diff(baseline.source, member.source, baseline.id, member.id),
-        }
-        if comparison is not None:
-            files["comparison.json"] = json.dumps(comparison.to_dict(), indent=2) + "\n"
-        self._recorder.write_best(files)
-        speedup = evaluation.speedup if comparison is None else comparison.speedup
-        return Best(member.id, self._run.path / "best" / "kernel.hip", speedup, comparison)
-
-    def _verdict(self, status: RunStatus | None, reason: str, best: Best | None) -> tuple[RunStatus, str]:
+    async def _settle(self, status: RunStatus | None, reason: str) -> tuple[RunStatus, str, Best | None]:
+        """Status, reason and best kernel; confirmed, unless somebody waits for the end."""
         unusable = str(self._lab.answers)
         reason = f"{reason}; {unusable}" if unusable else reason
+        if status == "interrupted":
+            return status, reason, self._confirmation.unconfirmed()
+        best = await self._confirmation.confirmed()
         if status is not None:
-            return status, reason
-        return ("improved" if best is not None else "not_improved"), reason
+            return status, reason, best
+        return ("improved" if best is not None else "not_improved"), reason, best
 
     def _finish(self, status: RunStatus, reason: str, best: Best | None) -> SessionResult:
         exit_code = self._failed_with if status == "failed" else EXIT_CODES[status]
@@ -314,6 +300,10 @@ class SessionLoop:
             status=status, stop_reason=reason, exit_code=exit_code, finished=datetime.now(UTC), best=kept
         )
         return SessionResult(self._run, status, reason, best, exit_code)
+
+    def _drop(self) -> None:
+        self._recorder.close()
+        shutil.rmtree(self._run.path, ignore_errors=True)
 
     def _fail(self, error: BaseException) -> None:
         """Leave a run that says that it failed, and why, as far as it can still be written."""
@@ -350,9 +340,9 @@ class SessionLoop:
             versions=setup.versions,
             config=setup.config.model_dump(mode="json"),
             problem=setup.problem.name,
-            problem_path=str(setup.problem.folder),
+            problem_path=str(setup.problem.folder.absolute()),
             problem_key=setup.problem.key,
-            kernel=str(setup.kernel.path or ""),
+            kernel=str(setup.kernel.path.absolute()) if setup.kernel.path is not None else "",
             kernel_key=setup.kernel.key,
             target=setup.target.name,
             device=setup.target.device,
@@ -369,6 +359,30 @@ class SessionLoop:
             generations=setup.config.generations,
         )
 
+    def _info_again(self, past: Past) -> RunInfo:
+        """``run.json`` of a run that goes on: what may have changed since, and no end."""
+        setup = self._setup
+        return past.info.model_copy(
+            update={
+                "status": "running",
+                "stop_reason": "",
+                "exit_code": None,
+                "finished": None,
+                "versions": setup.versions,
+                "config": setup.config.model_dump(mode="json"),
+                "prompts": {name: prompt.digest for name, prompt in setup.prompts.items()},
+                "sandbox": setup.target.sandbox,
+                "generations": setup.config.generations,
+                "totals": past.totals,
+            }
+        )
+
 
 def _is_interrupt(error: BaseException) -> bool:
     return isinstance(error, (KeyboardInterrupt, asyncio.CancelledError, StopSession))
+
+
+def _gravity(fault: BaseException) -> int:
+    """Which of several lanes' ends is told: the smallest."""
+    kinds = (Interrupted, ModelGone, LimitHit, RecordingOver, Halted)
+    return next((rank for rank, kind in enumerate(kinds, start=1) if isinstance(fault, kind)), 0)

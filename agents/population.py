@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.tools.errors import PlanError
 from kernel_scientist.tools.evaluation import Evaluation
 from kernel_scientist.tools.kernel import Kernel
 
 from .messages import Experiment, Finding
 from .policies.normal_form import normal_key
-from .run import BASELINE_ID
+from .run import BASELINE_ID, Candidate
 
 __all__ = ["Member", "Population", "source_key"]
 
@@ -136,6 +137,30 @@ class Population:
             line.add(current.id)
             current = None if current.parent_id is None else self._members.get(current.parent_id)
         return line
+
+    def restore(self, candidate: Candidate) -> Member:
+        """Take over a candidate of a recorded run, in the order of creation. Raises `UsageError`."""
+        if candidate.id == BASELINE_ID:
+            member = self.baseline
+        else:
+            member = self.add(
+                candidate.recorded_source(),
+                parent_id=candidate.parent_id,
+                reference_id=candidate.reference_id,
+                generation=candidate.generation,
+                slot=candidate.slot,
+                attempt=candidate.attempt,
+                experiment=candidate.experiment,
+            )
+        if member.id != candidate.id:
+            raise UsageError(
+                f"The record of this run is damaged: candidate {candidate.id} is where {member.id} should be."
+            )
+        member.evaluation, member.finding = candidate.evaluation, candidate.finding
+        member.twin_id, member.evidence = candidate.twin_id, candidate.evidence
+        if self.leads(member):
+            self.best_id = member.id
+        return member
 
     def find(self, source: str) -> Member | None:
         """The member with the same source, if there is one."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import difflib
 import json
 import os
 import secrets as random_secrets
+import shutil
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, final
 
 from kernel_scientist.sandbox.errors import UsageError
-from kernel_scientist.sandbox.files import atomic_write, explain_os_error
+from kernel_scientist.sandbox.files import atomic_write, explain_os_error, explained
 from kernel_scientist.sandbox.printable import escape_hidden
 from kernel_scientist.tools.evaluation import Evaluation
 
-from .events import Event
+from .events import ComparisonFinished, EvaluationFinished, Event, ModelCall
 from .run import RunInfo
 
 __all__ = ["Recorder", "new_run_folder", "unified_diff"]
@@ -49,38 +52,87 @@ def unified_diff(old: str, new: str, old_name: str, new_name: str) -> str:
 
 
 @final
-class Recorder:
-    """The one writer of a run folder. `generation` is stamped on every event.
+class _Journal:
+    """``events.jsonl``, open for appending: whole lines only, each handed over before the next is begun."""
 
-    `secrets` are blotted out of everything written, wherever they may turn up.
+    def __init__(self, path: Path, seq: int) -> None:
+        self.path = path
+        self.seq = seq
+        try:
+            self._handle: int | None = os.open(
+                path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666
+            )
+            self._size = os.fstat(self._handle).st_size
+        except OSError as error:
+            raise explain_os_error(error, "write the run", path) from error
+
+    def append(self, line: bytes, *, lasting: bool) -> None:
+        """Add a line; a `lasting` one survives a loss of power too. What fits in part is taken back."""
+        assert self._handle is not None, "the record is closed"
+        try:
+            left = memoryview(line)
+            while left:
+                left = left[os.write(self._handle, left) :]
+            if lasting:
+                os.fdatasync(self._handle)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, self._size)
+            raise explain_os_error(error, "write the run", self.path) from error
+        self._size += len(line)
+
+    def close(self) -> None:
+        """Bring everything to the disk. A second call does nothing."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            with contextlib.suppress(OSError):
+                os.fsync(handle)
+            os.close(handle)
+
+
+@final
+class Recorder:
+    """The one writer of a run folder. `lane` and `generation` are stamped on every event.
+
+    `secrets` are blotted out of everything written, wherever they may turn up. `seq` is that of the last
+    event already in the record, `info` what ``run.json`` says first.
     """
 
     def __init__(
-        self, folder: Path, *, observer: Callable[[Event], None] | None = None, secrets: Iterable[str] = ()
+        self,
+        folder: Path,
+        *,
+        observer: Callable[[Event], None] | None = None,
+        secrets: Iterable[str] = (),
+        seq: int = 0,
+        info: RunInfo | None = None,
     ) -> None:
         self.folder = folder
+        self.lane = 0
         self.generation = 0
-        self._seq = 0
         self._observer = observer
         # Short ones are left: blotting out a placeholder such as "x" would spoil the record.
         self._secrets = [json.dumps(one)[1:-1] for one in secrets if len(one) >= 6]
-        try:
-            self._lines = (folder / "events.jsonl").open("ab")
-        except OSError as error:
-            raise explain_os_error(error, "write the run", folder) from error
+        if info is not None:
+            # Before there is a record: a folder with a record alone would be a damaged run.
+            self.write_info(info)
+        self._journal = _Journal(folder / "events.jsonl", seq)
+
+    def at(self, *, lane: int, generation: int) -> Recorder:
+        """The same record, stamping another lane and generation."""
+        other = copy.copy(self)
+        other.lane, other.generation = lane, generation
+        return other
 
     def emit(self, kind: type[E], **fields: Any) -> E:
         """Write one event and show it to the observer."""
-        self._seq += 1
+        fields.setdefault("lane", self.lane)
         fields.setdefault("generation", self.generation)
-        event = kind(seq=self._seq, time=datetime.now(UTC), **fields)
+        event = kind(seq=self._journal.seq + 1, time=datetime.now(UTC), **fields)
         # Escaped, so that a look at the file itself shows what is there and cannot steer the terminal.
         line = escape_hidden(self._clean(event.model_dump_json()))
-        try:
-            self._lines.write(line.encode("utf-8", "replace") + b"\n")
-            self._lines.flush()
-        except OSError as error:
-            raise explain_os_error(error, "write the run", self.folder) from error
+        self._journal.append(line.encode("utf-8", "replace") + b"\n", lasting=_is_paid(event))
+        self._journal.seq = event.seq
         if self._observer is not None:
             self._observer(event)
         return event
@@ -106,19 +158,30 @@ class Recorder:
         self._write(f"{place}/evaluation.json", json.dumps(evaluation.to_dict(), indent=2) + "\n")
 
     def write_best(self, files: dict[str, str]) -> None:
-        """Fill ``best/`` with these files."""
-        self._mkdir("best")
+        """Make ``best/`` hold these files and no others; without any there is none."""
+        best = self.folder / "best"
+        with explained("write the run", best):
+            for old in best.iterdir() if best.is_dir() else ():
+                if old.name not in files:
+                    old.unlink()
+            if not files and best.is_dir():
+                best.rmdir()
+        if files:
+            self._mkdir("best")
         for name, text in files.items():
             self._write(f"best/{name}", text)
 
+    def drop_candidate(self, candidate_id: str) -> None:
+        """Remove what is in a candidate's folder: its making was cut short."""
+        with explained("clear a candidate's folder", self.folder):
+            shutil.rmtree(self.folder / "candidates" / candidate_id)
+
     def close(self) -> None:
-        if not self._lines.closed:
-            self._lines.flush()
-            os.fsync(self._lines.fileno())
-            self._lines.close()
-            # What an interrupted write left behind; there is no other writer.
-            for part in self.folder.glob(".*.part"):
-                part.unlink(missing_ok=True)
+        """Close the record for every lane. A second call does nothing."""
+        self._journal.close()
+        # What an interrupted write left behind; there is no other writer.
+        for part in self.folder.glob("**/.*.part"):
+            part.unlink(missing_ok=True)
 
     def _clean(self, text: str) -> str:
         for secret in self._secrets:
@@ -138,3 +201,10 @@ class Recorder:
             raise explain_os_error(error, "write the run", self.folder / name) from error
         except UnicodeEncodeError:
             raise UsageError(f"{self.folder / name}: the text to write is not Unicode.") from None
+
+
+def _is_paid(event: Event) -> bool:
+    """Whether the event tells of something that costs money or device time to have again."""
+    return isinstance(event, (EvaluationFinished, ComparisonFinished)) or (
+        isinstance(event, ModelCall) and event.cost_usd != 0
+    )

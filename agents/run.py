@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.sandbox.files import explained, is_free
-from kernel_scientist.tools.evaluation import Evaluation, Interval
+from kernel_scientist.tools.evaluation import Comparison, Evaluation, Interval
 
 from . import events as ev
 from .messages import Experiment, Finding, Hypotheses
@@ -85,7 +85,8 @@ class RunInfo(BaseModel):
 class Candidate:
     """One kernel of a run with all that is known of it; ``0000`` is the starting kernel.
 
-    `status` is ``created`` until it was judged. `path` is its ``kernel.hip``.
+    `status` is ``created`` until it was judged. `path` is its ``kernel.hip``. `evidence` is the event of its
+    evaluation, `twin_id` the candidate of the same program whose evaluation it was given.
     """
 
     id: str
@@ -102,6 +103,8 @@ class Candidate:
     evaluation: Evaluation | None
     experiment: Experiment | None
     finding: Finding | None
+    twin_id: str | None = None
+    evidence: int | None = None
 
     @property
     def verdict(self) -> str | None:
@@ -110,6 +113,13 @@ class Candidate:
     @property
     def source(self) -> str:
         return self.path.read_text(encoding="utf-8")
+
+    def recorded_source(self) -> str:
+        """The source, which must be there. Raises `UsageError`."""
+        try:
+            return self.source
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{self.path}: cannot be read ({error}), so this run is damaged.") from None
 
 
 @final
@@ -169,6 +179,27 @@ class Run:
         if info.status == "running" and is_free(self.path / LOCK_FILE):
             return info.model_copy(update={"status": "interrupted", "stop_reason": PROCESS_GONE})
         return info
+
+    @property
+    def is_over(self) -> bool:
+        """Whether ``run.json`` says how the run ended, or that it was stopped."""
+        file = self.path / "run.json"
+        try:
+            return RunInfo.model_validate_json(file.read_bytes()).status != "running"
+        except (OSError, ValueError):
+            return False
+
+    @property
+    def confirmation(self) -> Comparison | None:
+        """The fresh pairs that the best kernel's speedup is from; ``None`` when there were none."""
+        best = self.info.best
+        if best is None or best.tier != "confirm":
+            return None
+        found = None
+        for event in self.events():
+            if isinstance(event, ev.ComparisonFinished) and event.b_id == best.candidate_id:
+                found = event.comparison
+        return found
 
     @property
     def damage(self) -> str:
@@ -250,7 +281,7 @@ def list_runs(runs_dir: str | Path = "runs") -> list[Run]:
 def collect_candidates(folder: Path, events: Iterator[ev.Event]) -> list[Candidate]:
     """The candidates that `events` tell of; files are looked for under `folder`."""
     made: dict[str, ev.CandidateCreated] = {}
-    evaluations: dict[str, Evaluation] = {}
+    evaluations: dict[str, ev.EvaluationFinished] = {}
     findings: dict[str, Finding] = {}
     plans: dict[int, Hypotheses] = {}
     for event in events:
@@ -258,7 +289,7 @@ def collect_candidates(folder: Path, events: Iterator[ev.Event]) -> list[Candida
             case ev.CandidateCreated():
                 made[event.candidate_id] = event
             case ev.EvaluationFinished():
-                evaluations[event.candidate_id] = event.evaluation
+                evaluations[event.candidate_id] = event
             case ev.MessageSent(content=Finding() as finding):
                 findings[finding.candidate_id] = finding
             case ev.MessageSent(content=Hypotheses() as plan):
@@ -274,13 +305,14 @@ def collect_candidates(folder: Path, events: Iterator[ev.Event]) -> list[Candida
 def _candidate(
     folder: Path,
     created: ev.CandidateCreated,
-    evaluation: Evaluation | None,
+    judged: ev.EvaluationFinished | None,
     finding: Finding | None,
     plan: Hypotheses | None,
 ) -> Candidate:
     experiment = None
     if plan is not None and created.slot is not None and created.slot < len(plan.chosen):
         experiment = plan.experiments[plan.chosen[created.slot].experiment]
+    evaluation = None if judged is None else judged.evaluation
     status: Literal["created", "accepted", "failed"] = "created"
     if evaluation is not None:
         status = "accepted" if evaluation.accepted else "failed"
@@ -299,6 +331,8 @@ def _candidate(
         evaluation=evaluation,
         experiment=experiment,
         finding=finding,
+        twin_id=None if judged is None else judged.reused_from,
+        evidence=None if judged is None else judged.seq,
     )
 
 

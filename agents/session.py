@@ -8,9 +8,10 @@ print(result.best.speedup, result.best.path)
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     from kernel_scientist.tools.settings import JudgeSettings
     from kernel_scientist.tools.targets import Target
 
-    from .lab import Library, StopSignal
+    from .lab import Library
     from .policies import Policy
+    from .setup import AgentFactory, Setup
+    from .stopping import StopSignal
 
-__all__ = ["Best", "Session", "SessionResult"]
+__all__ = ["Best", "Session", "SessionResult", "recorded_result"]
 
 _SAME_REQUEST_S = 0.5
 
@@ -63,10 +66,10 @@ class Session:
 
     `config` itself is by default what file and environment say. `observer` gets every event as it is
     written, from the session's own thread. `models` maps an agent (``selector`` ...) to a model's name
-    or an AutoGen client and overrides `model` for it. `kernel` is a file, or a name of the problem's;
-    `judge` says how hard the judge looks. `policy` is a search policy's name, or one of your own
-    (`policies.Policy`); `prompts` a folder of prompt files that replace the bundled ones.
-    Without a `problem` the target must be ``recorded:FILE``.
+    or an AutoGen client and overrides `model` for it; `agents` maps one to what makes another agent in its
+    place. `kernel` is a file, or a name of the problem's; `judge` says how hard the judge looks. `policy` is
+    a search policy's name, or one of your own (`policies.Policy`); `prompts` a folder of prompt files that
+    replace the bundled ones. Without a `problem` the target must be ``recorded:FILE``.
     """
 
     def __init__(
@@ -87,6 +90,8 @@ class Session:
         models: Mapping[str, str | ChatCompletionClient] | None = None,
         policy: str | Policy | None = None,
         prompts: str | Path | None = None,
+        agents: Mapping[str, AgentFactory] | None = None,
+        lanes: int | None = None,
         config: Config | None = None,
         observer: Callable[[Event], None] | None = None,
     ) -> None:
@@ -102,6 +107,7 @@ class Session:
             "seed": seed,
             "policy": policy if isinstance(policy, str) else None,
             "prompts": None if prompts is None else Path(prompts),
+            "lanes": lanes,
         }
         self._config = (config or load_config()).replaced(
             {name: value for name, value in named.items() if value is not None}
@@ -114,35 +120,162 @@ class Session:
         self._knowledge = knowledge
         self._judge = judge
         self._policy = None if isinstance(policy, str) else policy
+        self._agents = dict(agents or {})
         self._observer = observer
+        self._resumed: Run | None = None
+        self._result: SessionResult | None = None
+        self._cancelled = ""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: StopSignal | None = None
+
+    @classmethod
+    def resume(
+        cls,
+        run: str | Path | Run = "last",
+        *,
+        runs_dir: str | Path | None = None,
+        target: Target | None = None,
+        model: ChatCompletionClient | None = None,
+        generations: int | None = None,
+        knowledge: Library | None = None,
+        limits: Limits | None = None,
+        judge: JudgeSettings | None = None,
+        models: Mapping[str, str | ChatCompletionClient] | None = None,
+        agents: Mapping[str, AgentFactory] | None = None,
+        policy: Policy | None = None,
+        observer: Callable[[Event], None] | None = None,
+    ) -> Session:
+        """A session that goes on with a recorded run, with the run's own configuration.
+
+        `generations` and what `limits` sets replace the run's; objects passed in when it was made are passed
+        again. A run that is finished stays as it is. Raises `UsageError`.
+        """
+        from .resuming import config_of, kernel_of, problem_of
+
+        if not isinstance(run, Run):
+            run = Run.open(run, runs_dir=load_config().runs_dir if runs_dir is None else runs_dir)
+        session = cls(
+            problem_of(run.info),
+            kernel=kernel_of(run),
+            target=target,
+            model=model,
+            knowledge=knowledge,
+            judge=judge,
+            models=models,
+            agents=agents,
+            policy=policy,
+            config=config_of(run, generations=generations, limits=limits),
+            observer=observer,
+        )
+        session._resumed = run
+        return session
 
     def run(self) -> SessionResult:
         """Run to the end. Raises `UsageError` for a fault in the user's files or flags.
 
-        The first Ctrl-C, or SIGTERM, ends the session in order (exit code 130), a second Ctrl-C at once.
+        The first Ctrl-C, or SIGTERM, ends the session in order (exit code 130): an evaluation in flight gets
+        ten seconds to end. A second Ctrl-C waives them.
         """
 
         async def main() -> SessionResult:
-            from .lab import StopSignal
-
-            stop = StopSignal()
-            _listen(stop)
-            return await self._run(stop)
+            return await self._run(listen=True)
 
         return asyncio.run(main())
 
     async def run_async(self) -> SessionResult:
         """`run` inside an event loop of the caller's; cancelling ends the session in order."""
-        from .lab import StopSignal
+        return await self._run()
 
-        return await self._run(StopSignal())
+    async def stream(self) -> AsyncGenerator[Event]:
+        """`run_async` as an iterator of the events; leaving it early ends the session in order.
 
-    async def _run(self, stop: StopSignal) -> SessionResult:
+        What `run_async` would raise is raised after the last event; `result` is there then.
+        """
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        task = asyncio.ensure_future(self._run(events.put_nowait))
+        task.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+            await task
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+
+    @property
+    def result(self) -> SessionResult | None:
+        """How the session ended; ``None`` until it has."""
+        return self._result
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """End the session in order, as the first Ctrl-C does; from any thread, an observer, or in advance."""
+        self._cancelled = reason
+        if self._loop is not None and self._stop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the session is over
+                self._loop.call_soon_threadsafe(self._stop.set, reason)
+
+    async def _run(
+        self, listener: Callable[[Event], None] | None = None, *, listen: bool = False
+    ) -> SessionResult:
         # AutoGen takes most of a second to import; the command line needs it only here.
+        from .stopping import StopSignal
+
+        self._loop, self._stop = asyncio.get_running_loop(), StopSignal()
+        if listen:
+            _listen(self._stop)
+        if self._cancelled:
+            self._stop.set(self._cancelled)
+        observers = [one for one in (self._observer, listener) if one is not None]
+
+        def observe(event: Event) -> None:
+            for one in observers:
+                one(event)
+
+        if self._resumed is None:
+            self._result = await self._new_run(self._stop, observe)
+        else:
+            self._result = await self._go_on(self._resumed, self._stop, observe)
+        return self._result
+
+    async def _new_run(self, stop: StopSignal, observer: Callable[[Event], None]) -> SessionResult:
         from .loop import SessionLoop
+
+        setup = await self._prepare()
+        try:
+            return await SessionLoop(setup, stop, observer).run()
+        finally:
+            await setup.close()
+
+    async def _go_on(self, run: Run, stop: StopSignal, observer: Callable[[Event], None]) -> SessionResult:
+        from .loop import SessionLoop
+        from .past import read_past
+        from .resuming import cut_torn_end, differences, is_finished, require_room, require_same
+        from .run_lock import RunLock
+
+        if is_finished(run.info, self._config):
+            return recorded_result(run)
+        lock = RunLock(run)
+        try:
+            if is_finished(run.info, self._config):
+                return recorded_result(run)
+            past = read_past(run)
+            require_room(past, self._config)
+            setup = await self._prepare(sitting=past.sittings)
+            try:
+                require_same(run, setup)
+                past.notes = differences(run.info, setup)
+                cut_torn_end(run)
+                return await SessionLoop(setup, stop, observer, past=past, lock=lock).run()
+            finally:
+                await setup.close()
+        finally:
+            lock.release(ended=run.is_over)
+
+    async def _prepare(self, *, sitting: int = 0) -> Setup:
         from .setup import prepare
 
-        setup = await prepare(
+        return await prepare(
             self._config,
             problem=self._problem,
             kernel=self._kernel,
@@ -152,15 +285,22 @@ class Session:
             knowledge=self._knowledge,
             settings=self._judge,
             policy=self._policy,
+            agents=self._agents,
+            sitting=sitting,
         )
-        try:
-            return await SessionLoop(setup, stop, self._observer).run()
-        finally:
-            await setup.close()
+
+
+def recorded_result(run: Run) -> SessionResult:
+    """How a run that is over ended, from its files."""
+    info = run.info
+    best = None
+    if info.best is not None:
+        best = Best(info.best.candidate_id, run.path / info.best.path, info.best.speedup, run.confirmation)
+    return SessionResult(run, info.status, info.stop_reason, best, info.exit_code or 0)
 
 
 def _listen(stop: StopSignal) -> None:
-    """Let Ctrl-C and SIGTERM set `stop` until the loop is closed; a second Ctrl-C is Python's own, at once.
+    """Let Ctrl-C and SIGTERM set `stop` until the loop is closed, a second Ctrl-C hurry it.
 
     One that comes with the first is the same request: `timeout` signals the process and then its group.
     """
@@ -170,7 +310,11 @@ def _listen(stop: StopSignal) -> None:
 
     def interrupt() -> None:
         stop.set("interrupted")
-        loop.call_later(_SAME_REQUEST_S, loop.remove_signal_handler, signal.SIGINT)
+        loop.call_later(_SAME_REQUEST_S, loop.add_signal_handler, signal.SIGINT, hurry)
+
+    def hurry() -> None:
+        stop.hurry()
+        loop.remove_signal_handler(signal.SIGINT)
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
     loop.add_signal_handler(signal.SIGTERM, stop.set, "terminated")

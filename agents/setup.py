@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -17,9 +17,10 @@ from kernel_scientist.tools.problem import Problem
 from kernel_scientist.tools.settings import JudgeSettings
 from kernel_scientist.tools.targets import Target, resolve_target, resolve_together
 
+from .agent import ScientistAgent
 from .chat import BENCHMARKER, CODER, RESEARCHER, SELECTOR
 from .config import AgentModel, Config
-from .lab import Library
+from .lab import Lab, Library
 from .models.registry import OpenedModel, open_model, passed_client
 from .policies.base import Policy
 from .policies.registry import make_policy
@@ -30,14 +31,20 @@ if TYPE_CHECKING:
 
     from kernel_scientist.knowledge import KnowledgeBase
 
-__all__ = ["AGENTS", "Setup", "prepare"]
+    from .models.recording import RecordingClient
+
+__all__ = ["AGENTS", "AgentFactory", "Setup", "prepare"]
 
 AGENTS = (SELECTOR, RESEARCHER, CODER, BENCHMARKER)
+
+AgentFactory = Callable[[Lab, "RecordingClient"], ScientistAgent]
+"""Makes an agent for one conversation, from its lane's lab and its model."""
 
 
 @dataclass(slots=True)
 class Setup:
-    """The parts of a session. `models` has one entry for each agent; `owned` is closed at the end."""
+    """The parts of a session. `models` has one entry for each agent, `agents` those that the caller replaces;
+    `owned` is closed at the end."""
 
     config: Config
     problem: Problem
@@ -48,6 +55,7 @@ class Setup:
     library: Library
     policy: Policy
     prompts: Mapping[str, Prompt]
+    agents: dict[str, AgentFactory] = field(default_factory=dict[str, AgentFactory])
     owned: KnowledgeBase | None = None
     versions: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -74,8 +82,14 @@ async def prepare(
     knowledge: Library | None,
     settings: JudgeSettings | None,
     policy: Policy | None = None,
+    agents: Mapping[str, AgentFactory] | None = None,
+    sitting: int = 0,
 ) -> Setup:
-    """Open the parts, cheap checks first. Raises `UsageError` or `UnusableEnvironment`."""
+    """Open the parts, cheap checks first. Raises `UsageError` or `UnusableEnvironment`.
+
+    A `sitting` after the first draws other shapes and inputs than those before.
+    """
+    _require_agents(agents or {}, "replace")
     prompts = load_prompts(config.prompts)
     search = make_policy(config.policy) if policy is None else policy
     if problem is None or isinstance(problem, str):
@@ -103,8 +117,9 @@ async def prepare(
         problem=loaded,
         kernel=start,
         target=place,
-        judge=Judge(loaded, place, start, settings=settings, seed=config.seed),
+        judge=Judge(loaded, place, start, settings=settings, seed=_seed(config.seed, sitting)),
         models=opened,
+        agents=dict(agents or {}),
         library=knowledge,
         policy=search,
         prompts=prompts,
@@ -131,11 +146,7 @@ def _open_models(
     models: Mapping[str, str | ChatCompletionClient],
 ) -> dict[str, OpenedModel]:
     """A model for each agent; agents that name the same one, called the same way, share its client."""
-    unknown = sorted(set(models) - set(AGENTS))
-    if unknown:
-        raise UsageError(
-            f"There is no agent '{unknown[0]}' to give a model to; there are {', '.join(AGENTS)}."
-        )
+    _require_agents(models, "give a model to")
     fallback = config.model if model is None or isinstance(model, str) else model
     opened: dict[object, OpenedModel] = {}
     chosen: dict[str, OpenedModel] = {}
@@ -146,9 +157,21 @@ def _open_models(
         key = (wanted, own.model_copy(update={"model": None})) if named else id(wanted)
         if key not in opened:
             settings = config.models.for_agent(agent)
-            opened[key] = open_model(wanted, settings) if isinstance(wanted, str) else passed_client(wanted)
+            opened[key] = (
+                open_model(wanted, settings) if isinstance(wanted, str) else passed_client(wanted, settings)
+            )
         chosen[agent] = opened[key]
     return chosen
+
+
+def _require_agents(names: Iterable[str], doing: str) -> None:
+    unknown = sorted(set(names) - set(AGENTS))
+    if unknown:
+        raise UsageError(f"There is no agent '{unknown[0]}' to {doing}; there are {', '.join(AGENTS)}.")
+
+
+def _seed(seed: int | None, sitting: int) -> int | tuple[int, int] | None:
+    return seed if seed is None or not sitting else (seed, sitting)
 
 
 def _check_prices(config: Config, models: Mapping[str, OpenedModel]) -> None:

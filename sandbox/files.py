@@ -70,6 +70,10 @@ def explain_os_error(error: OSError, doing: str, path: Path | None = None) -> Ke
         return UnusableEnvironment(
             f"Cannot {doing}: no space is left at {shown}; free some, or choose another place."
         )
+    if error.errno == errno.EFBIG:
+        return UnusableEnvironment(
+            f"Cannot {doing}: {shown} would be larger than files may be here; raise that limit (ulimit -f)."
+        )
     reasons = {
         errno.EROFS: "the file system is read-only; choose another place",
         errno.EACCES: "permission is denied; choose another place, or change its permissions",
@@ -183,9 +187,9 @@ class FileLock:
     def __enter__(self) -> FileLock:
         assert self._handle is None, "a FileLock is not re-entrant"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        while (handle := self._open()) is None:
+            pass
         try:
-            self._wait(handle)
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"process {os.getpid()} {self.purpose}".rstrip().encode(), 0)
         except BaseException:
@@ -199,9 +203,23 @@ class FileLock:
     ) -> None:
         handle, self._handle = self._handle, None
         if handle is not None:
-            # The file stays: unlinking it would let a third process lock a new file beside a waiting second.
+            # The file stays here; a holder that removes it does so before this, and who waits notices.
             os.ftruncate(handle, 0)
             os.close(handle)
+
+    def _open(self) -> int | None:
+        """The locked file; ``None`` when its last holder removed it while this one waited."""
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            self._wait(handle)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), self.path.stat()):
+                    return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+        return None
 
     def _wait(self, handle: int) -> None:
         deadline = time.monotonic() + self.timeout_s

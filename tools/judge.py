@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import final
@@ -45,7 +46,7 @@ class Judge:
         baseline: Kernel,
         *,
         settings: JudgeSettings | None = None,
-        seed: int | None = None,
+        seed: int | Sequence[int] | None = None,
     ) -> None:
         self.problem = problem
         self.target = target

@@ -82,6 +82,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
     lazy={
         "doctor": LazyCommand("doctor:doctor", "Show what this machine can do and what is missing."),
         "run": LazyCommand("run:run", "Let the agents make a kernel faster."),
+        "resume": LazyCommand("resume:resume", "Go on with a run that was stopped, or killed."),
         "bench": LazyCommand("bench:bench", "Have the judge check and time one kernel, without agents."),
         "compare": LazyCommand("compare:compare", "Measure two kernels side by side, or compare two runs."),
         "export": LazyCommand("export:export", "Write a kernel as one file for your own build."),

@@ -17,6 +17,7 @@ from kernel_scientist.tools.problem import RECORDED
 
 from .judged import how_compared, light_share, resource_lines, timing_lines
 from .lines import reference
+from .places import resume_command
 from .text import count, duration, indent, interval, one_line, percent
 
 __all__ = ["closing_lines", "closing_values", "meaning_of", "resources_title", "run_lines", "times_title"]
@@ -45,6 +46,9 @@ def times_title(target: str) -> str:
     if target.startswith(RECORDED):
         return "times from the recording, not measured here"
     return "times on this device"
+
+
+_RESUMABLE = ("limit", "interrupted", "failed")
 
 
 def resources_title(target: str) -> str:
@@ -145,6 +149,8 @@ def _next_lines(run: Run) -> list[str]:
         f"transcript    {_shown(run.path / 'events.jsonl')}   ([#n] is the line with seq n)",
         f"read it       kernel-scientist transcript show {run.id}{where}",
     ]
+    if run.info.status in _RESUMABLE:
+        lines.append(f"go on         {resume_command(run.path)}{_raising(run.info)}")
     if run.info.best is not None:
         kernel = _shown(run.path / run.info.best.path)
         return [*lines, f"try next      kernel-scientist bench {kernel} {bench_again}"]
@@ -152,6 +158,11 @@ def _next_lines(run: Run) -> list[str]:
         *lines,
         f"try next      {run_again} --generations {2 * max(1, run.info.generations)}",
     ]
+
+
+def _raising(info: RunInfo) -> str:
+    """What else a run needs that a limit stopped."""
+    return "   (with a higher limit: --max-time, --max-cost ...)" if info.status == "limit" else ""
 
 
 def _problem_name(run: Run) -> str:
@@ -194,6 +205,7 @@ def closing_values(result: SessionResult) -> dict[str, Any]:
         "accepted": facts.accepted,
         "totals": info.totals.model_dump(mode="json"),
         "best": _best_values(run),
+        "resume": resume_command(run.path) if info.status in _RESUMABLE else None,
         "timings": TypeAdapter(tuple[ShapeTiming, ...]).dump_python(tuple(timings), mode="json"),
         "speed_of_light_share": _overall_share(timings),
         "gfx942": {

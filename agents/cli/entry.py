@@ -21,7 +21,7 @@ from kernel_scientist.sandbox.errors import InternalError, KernelScientistError
 from kernel_scientist.sandbox.files import explain_os_error
 
 from .app import app
-from .places import recorded_in
+from .places import recorded_in, resume_command
 from .text import clean, one_line
 
 __all__ = ["run_command"]
@@ -103,10 +103,14 @@ def _report(message: str, kind: str, code: int, as_json: bool, run: Path | None 
     # It may quote a file or a server's answer.
     sentence = one_line(message, _LONGEST)
     if as_json:
-        record = {} if run is None else {"run": run.name, "path": str(run)}
+        record = {} if run is None else {"run": run.name, "path": str(run), "resume": resume_command(run)}
         print(json.dumps({"error": {"type": kind, "message": sentence, "exit_code": code, **record}}))
     else:
-        record_line = "" if run is None else f" The record of the run is in {one_line(str(run))}."
+        record_line = ""
+        if run is not None:
+            record_line = (
+                f" The record of the run is in {one_line(str(run))}; go on with '{resume_command(run)}'."
+            )
         print(f"kernel-scientist: {sentence}{record_line}", file=sys.stderr)
     return code
 

@@ -49,9 +49,19 @@ def _did(event: ev.Event) -> str | None:
                 f"run {event.run_id}: {event.problem} on {event.target} ({event.device}), sandbox "
                 f"{event.sandbox}, model {models}, {count(event.generations, 'generation')}"
             )
+        case ev.RunResumed():
+            done = f"{count(event.totals.candidates, 'candidate')} so far, {_begun(event.interrupted)}"
+            notes = "".join(f"; {note}" for note in event.notes)
+            return f"run {event.run_id} goes on (sitting {event.sitting}): {done}{notes}"
+        case ev.StopRequested():
+            return (
+                f"stopping ({event.reason}): the evaluation in flight has {event.grace_s:g} s to end; "
+                "Ctrl-C again stops at once"
+            )
         case ev.GenerationStarted():
             best = f"{event.best_id} at {times(event.best_speedup)}" if event.best_speedup else event.best_id
-            return f"generation {event.generation} of {event.generations}, best so far {best}"
+            lane = f", lane {event.lane}" if event.lane > 1 else ""
+            return f"generation {event.generation} of {event.generations}{lane}, best so far {best}"
         case ev.CandidateCreated():
             origin = f" from {event.parent_id}" if event.parent_id else ", the starting kernel"
             return f"candidate {event.candidate_id}{origin}"
@@ -59,6 +69,12 @@ def _did(event: ev.Event) -> str | None:
             return f"judging {event.candidate_id} ({event.tier})"
         case _:
             return None
+
+
+def _begun(generations: tuple[int, ...]) -> str:
+    if not generations:
+        return "no generation was cut short"
+    return f"in generation{'s' * (len(generations) > 1)} {', '.join(str(one) for one in generations)}"
 
 
 def _came_out(event: ev.Event) -> str | None:

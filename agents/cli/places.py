@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from kernel_scientist.agents import Event
 
-__all__ = ["naming_the_run", "recorded_in", "resolve_runs_dir", "runs_dir_option"]
+__all__ = ["naming_the_run", "recorded_in", "resolve_runs_dir", "resume_command", "runs_dir_option"]
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
@@ -40,7 +40,7 @@ def naming_the_run(runs_dir: Path) -> Generator[Callable[[Event], None]]:
     ids: list[str] = []
 
     def notice(event: Event) -> None:
-        if event.kind == "run_started":
+        if event.kind in ("run_started", "run_resumed"):
             ids.append(event.run_id)
 
     try:
@@ -49,6 +49,12 @@ def naming_the_run(runs_dir: Path) -> Generator[Callable[[Event], None]]:
         if ids and (runs_dir / ids[-1]).is_dir():
             error.add_note(f"{_NOTE}{runs_dir / ids[-1]}")
         raise
+
+
+def resume_command(run: Path) -> str:
+    """The command that goes on with the run in this folder."""
+    where = "" if run.parent == Path("runs") else f" --runs-dir {run.parent}"
+    return f"kernel-scientist resume {run.name}{where}"
 
 
 def recorded_in(error: BaseException) -> Path | None:

@@ -45,6 +45,10 @@ class Standing:
         match event:
             case ev.RunStarted():
                 self.generations = event.generations
+            case ev.RunResumed():
+                self._resumed(event)
+            case ev.StopRequested():
+                self.doing = "stopping; Ctrl-C again stops at once"
             case ev.GenerationStarted():
                 self.generation, self.generations = event.generation, event.generations
             case ev.SpeakerSelected():
@@ -61,6 +65,14 @@ class Standing:
                 self._called(event)
             case _:
                 pass
+
+    def _resumed(self, event: ev.RunResumed) -> None:
+        self.generations, self.generation = event.generations, max(event.interrupted, default=0)
+        totals = event.totals
+        self.candidates, self.accepted = totals.candidates, totals.accepted
+        self.tokens = totals.prompt_tokens + totals.completion_tokens
+        self.cost_usd = totals.cost_usd
+        self.started -= totals.seconds
 
     def _judged(self, event: ev.EvaluationFinished) -> None:
         if self.candidates:
@@ -183,6 +195,7 @@ _STYLES = {
     "candidate_created": "dim",
     "evaluation_started": "dim",
     "limit_reached": "yellow",
+    "stop_requested": "yellow",
     "error": "red",
 }
 

@@ -58,6 +58,7 @@ def seconds(text: str) -> float:
 )
 @click.option("--generations", type=int, metavar="N", help="How many generations at most.  [default: 4]")
 @click.option("--experiments", type=int, metavar="N", help="Experiments in a generation.  [default: 3]")
+@click.option("--lanes", type=int, metavar="N", help="Generations that go on side by side.  [default: 1]")
 @click.option(
     "--max-time",
     type=seconds,
@@ -85,6 +86,7 @@ def run(
     prompts: Path | None,
     generations: int | None,
     experiments: int | None,
+    lanes: int | None,
     max_time: float | None,
     max_evaluations: int | None,
     max_tokens: int | None,
@@ -102,7 +104,8 @@ def run(
     (a Kernel Tuner cache file). Progress goes to stderr, the closing report to stdout.
 
     Exit code 0: a faster kernel was confirmed. 3: nothing correct beat the starting kernel. 4: stopped by a
-    limit. 130: stopped by Ctrl-C.
+    limit. 130: stopped by Ctrl-C, which lets an evaluation end that is on its way; a second Ctrl-C does not.
+    A run that was stopped goes on with `kernel-scientist resume`.
     """
     from kernel_scientist.agents import Session, load_config
 
@@ -119,6 +122,7 @@ def run(
             "prompts": prompts,
             "generations": generations,
             "experiments": experiments,
+            "lanes": lanes,
             "runs_dir": runs_dir,
             "seed": seed,
             "allow_no_sandbox": no_sandbox or None,

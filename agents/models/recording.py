@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, final
@@ -25,6 +26,7 @@ from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
 from ..config import ModelsConfig
 from ..interrupts import ModelGone, ModelUnavailable, PromptTooLong, RecordingOver, StopSession
 from ..lab import Lab
+from ..past import Answer
 from .ledger import Attempt, Ledger, estimate_tokens
 from .registry import CallFault, CallKey, Feature, Keyed, OpenedModel, hider, unavailable
 
@@ -36,6 +38,7 @@ DEFAULT_CONTEXT = 64_000
 _LONGEST_BACKOFF_S = 60.0
 # So many calls in a row without an answer, and the endpoint is taken to be gone.
 _GIVE_UP_AFTER = 2
+_NO_USAGE = {"prompt_tokens": 0, "completion_tokens": 0}
 _FEATURE_NAMES: Mapping[Feature, str] = {
     "schema": "schemas for answers",
     "tools": "tools",
@@ -64,6 +67,7 @@ class RecordingClient(ChatCompletionClient):
         self._ledger = Ledger(opened, agent, lab)
         self._hide = hider(opened.secrets)
         self._silent = 0
+        self._recalled: deque[Answer] = deque()
         self._turn = CallKey(0, 0, agent, 0)
         self.window = self._settings.context_tokens or opened.context_tokens or DEFAULT_CONTEXT
 
@@ -75,6 +79,15 @@ class RecordingClient(ChatCompletionClient):
     def answer_tokens(self) -> int:
         """How much of the window an answer may take."""
         return self._settings.max_output_tokens or min(16_000, self.window // 4)
+
+    def recall(self, answers: Sequence[Answer], *, turn: int = 0) -> None:
+        """Give these answers, recorded and paid for before, to the calls to come, as long as they fit.
+
+        `turn` counts the answers of this generation that came before them.
+        """
+        self._recalled = deque(answers)
+        if turn:
+            self._turn = replace(self._key(), turn=turn)
 
     async def ask(
         self,
@@ -89,6 +102,9 @@ class RecordingClient(ChatCompletionClient):
         Raises `ModelUnavailable` when there is none, `PromptTooLong` when the prompt was too long for one,
         and `ModelGone` when there will be none: a refused key, a wrong name, a dead endpoint.
         """
+        recalled = self._from_record(purpose)
+        if recalled is not None:
+            return recalled
         tries, number = 0, 0
         while True:
             number += 1
@@ -117,6 +133,21 @@ class RecordingClient(ChatCompletionClient):
             sent.add("schema")
         return frozenset(sent | {"usage"} if self._settings.stream else sent)
 
+    def _from_record(self, purpose: str) -> CreateResult | None:
+        if not self._recalled:
+            return None
+        answer = self._recalled.popleft()
+        try:
+            if answer.purpose != purpose:
+                raise ValueError("it answers another question")
+            result = CreateResult.model_validate({"usage": _NO_USAGE, **answer.response})
+        except ValueError:
+            # What came after it answers what will not be asked either.
+            self._recalled.clear()
+            return None
+        self._count(result)
+        return result
+
     async def _one_call(
         self, attempt: Attempt, tools: Sequence[Tool | ToolSchema], form: type[BaseModel] | None
     ) -> CreateResult:
@@ -138,26 +169,29 @@ class RecordingClient(ChatCompletionClient):
     def _key(self) -> CallKey:
         """Which call this is; counted anew in every generation of every lane."""
         recorder, last = self._lab.recorder, self._turn
-        lane = int(getattr(recorder, "lane", 0))
+        lane = recorder.lane
         if (last.lane, last.generation) != (lane, recorder.generation):
             self._turn = CallKey(lane, recorder.generation, self._agent, 0)
         return self._turn
 
     def _answered(self, attempt: Attempt, result: CreateResult) -> CreateResult:
-        self._turn = replace(self._key(), turn=self._key().turn + 1)
         self._silent = 0
         result = self._without_secrets(result)
-        content = result.content
-        if content and (not isinstance(content, str) or content.strip()):
-            self._lab.answers.given += 1
-        else:
-            self._lab.answers.empty += 1
+        self._count(result)
         self._ledger.answer(attempt, result)
         if attempt.remark:
             if not self._lab.answers.astray:
                 self._lab.note(self._agent, attempt.remark)
             self._lab.answers.astray += 1
         return result
+
+    def _count(self, result: CreateResult) -> None:
+        self._turn = replace(self._key(), turn=self._key().turn + 1)
+        content = result.content
+        if content and (not isinstance(content, str) or content.strip()):
+            self._lab.answers.given += 1
+        else:
+            self._lab.answers.empty += 1
 
     def _without_secrets(self, result: CreateResult) -> CreateResult:
         """A key that an endpoint echoes must reach neither the next prompt nor a candidate."""

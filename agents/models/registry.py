@@ -149,14 +149,15 @@ def open_model(name: str, config: ModelsConfig, environ: Mapping[str, str] | Non
     )
 
 
-def passed_client(client: ChatCompletionClient) -> OpenedModel:
+def passed_client(client: ChatCompletionClient, config: ModelsConfig) -> OpenedModel:
     """A client that the caller made; its failures cannot be told apart, so each ends only its step."""
 
     def explain(error: Exception) -> CallFault:
         return CallFault(f"the model failed: {type(error).__name__}: {error}")
 
     name = str(getattr(client, "name", type(client).__name__))
-    return OpenedModel(name, client, explain, free=bool(getattr(client, "free", False)), ours=False)
+    free = bool(getattr(client, "free", False))
+    return OpenedModel(name, client, explain, free=free, price=config.prices.get(name), ours=False)
 
 
 def _opener(path: str) -> Callable[[str, ModelsConfig, Mapping[str, str]], OpenedModel]:

@@ -52,6 +52,18 @@ EVENTS: list[ev.Event] = [
         limits={"max_tokens": None},
         versions={"python": "3"},
     ),
+    ev.RunResumed(
+        seq=16,
+        time=NOW,
+        run_id="r",
+        sitting=2,
+        generations=1,
+        interrupted=(1,),
+        limits={"max_tokens": None},
+        versions={"python": "3"},
+        totals=ev.Totals(),
+    ),
+    ev.StopRequested(seq=17, time=NOW, lane=2, reason="interrupted", grace_s=10.0),
     ev.GenerationStarted(seq=2, time=NOW, generations=1, best_id="0000", totals=ev.Totals()),
     ev.SpeakerSelected(seq=3, time=NOW, agent="coder", slot=1, attempt=2),
     ev.MessageSent(
@@ -118,8 +130,8 @@ def test_an_event_survives_its_line_of_json(event: ev.Event) -> None:
 
 
 def test_an_event_of_a_newer_version_with_more_fields_is_still_read() -> None:
-    line = EVENTS[2].model_dump_json()[:-1] + ',"mood":"good"}'
-    assert ev.parse_event(line) == EVENTS[2]
+    line = EVENTS[4].model_dump_json()[:-1] + ',"mood":"good"}'
+    assert ev.parse_event(line) == EVENTS[4]
 
 
 def test_a_damaged_tail_costs_only_the_damaged_line(hold: Hold) -> None:

@@ -1,0 +1,195 @@
+"""Going on with a recorded run: what it needs, whether all is as it was, what a kill left half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.files import explained
+from kernel_scientist.tools.problem import RECORDED
+
+from .config import Config, Limits, Price, load_config
+from .run import BASELINE_ID, Run, RunInfo
+
+if TYPE_CHECKING:
+    from .past import Past
+    from .setup import Setup
+
+__all__ = [
+    "config_of",
+    "cut_torn_end",
+    "differences",
+    "is_finished",
+    "kernel_of",
+    "problem_of",
+    "require_room",
+    "require_same",
+]
+
+_CHUNK = 1 << 20
+
+
+def config_of(run: Run, *, generations: int | None, limits: Limits | None) -> Config:
+    """The configuration of a run with another number of generations and the limits that `limits` sets.
+
+    The key is today's, since a run holds none. Raises `UsageError`.
+    """
+    recorded = run.info.config
+    try:
+        config = Config.model_validate(recorded)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        key = ".".join(str(part) for part in fault["loc"])
+        raise UsageError(
+            f"{run.path / 'run.json'}: its configuration does not fit this version: '{key}': {fault['msg']}."
+        ) from None
+    changes: dict[str, Any] = {}
+    if generations is not None:
+        changes["generations"] = generations
+    if limits is not None:
+        given = {name: getattr(limits, name) for name in limits.model_fields_set}
+        changes["limits"] = config.limits.model_copy(update=given)
+    # Costs are added up at the prices that the run began with, whatever the table says now.
+    prices = {
+        name.removeprefix("openai:"): Price.model_validate(one) for name, one in run.info.prices.items()
+    }
+    models: dict[str, Any] = {"prices": {**config.models.prices, **prices}}
+    secret = load_config().models.api_key
+    if secret is not None:
+        models["api_key"] = secret
+    changes["models"] = config.models.model_copy(update=models)
+    return config.replaced({**changes, "target": run.info.target})
+
+
+def problem_of(info: RunInfo) -> str | None:
+    """What to load the run's problem by: its folder, or its name where that has gone; ``None`` with a target
+    that brings its own."""
+    if info.target.startswith(RECORDED):
+        return None
+    return info.problem_path if info.problem_path and Path(info.problem_path).is_dir() else info.problem
+
+
+def kernel_of(run: Run) -> Path:
+    """The run's starting kernel: the user's file, or for one that came from no file the run's copy."""
+    return Path(run.info.kernel) if run.info.kernel else _copy(run)
+
+
+def is_finished(info: RunInfo, config: Config) -> bool:
+    """Whether nothing is left to do in a run, unless it is given more generations than it had."""
+    return info.status in ("improved", "not_improved") and config.generations <= info.generations
+
+
+def require_same(run: Run, setup: Setup) -> None:
+    """Raise `UsageError` where something that figures depend on is not as it was when the run began."""
+    info = run.info
+    if setup.problem.key != info.problem_key:
+        raise UsageError(
+            f"The problem {info.problem} ({setup.problem.folder}) has changed since run {run.id} began; "
+            "restore it, or start a new run."
+        )
+    if setup.kernel.key != info.kernel_key:
+        raise UsageError(
+            f"The starting kernel {setup.kernel.path} has changed since run {run.id} began; restore it "
+            f"(the run's copy is {_copy(run)}), or start a new run."
+        )
+    here = (setup.target.name, setup.target.device)
+    if here != (info.target, info.device):
+        raise UsageError(
+            f"Run {run.id} measured on {info.target} ({info.device}), and here is {here[0]} ({here[1]}): "
+            "the figures could not be compared; start a new run."
+        )
+    if setup.policy.name != info.policy:
+        raise UsageError(
+            f"Run {run.id} searched by policy {info.policy}, and here by {setup.policy.name}; pass the same."
+        )
+    for agent, model in setup.models.items():
+        if model.name != info.models.get(agent):
+            raise UsageError(
+                f"Run {run.id} asked model {info.models.get(agent)} for its {agent}, and here that is "
+                f"{model.name}; pass the same model."
+            )
+
+
+def differences(info: RunInfo, setup: Setup) -> tuple[str, ...]:
+    """What is not as it was in the sitting before, and may differ, as sentences."""
+    prompts = [name for name, one in setup.prompts.items() if info.prompts.get(name) != one.digest]
+    versions = [
+        f"{name} is {now}, and was {before}"
+        for name, now in setup.versions.items()
+        if (before := info.versions.get(name, "absent")) != now
+    ]
+    changed = [f"the prompt of the {name} has changed" for name in prompts]
+    return (*changed, *versions)
+
+
+def require_room(past: Past, config: Config) -> None:
+    """Raise `UsageError` when a limit is used up already: the run would end where it begins."""
+    from .budget import Budget
+    from .interrupts import LimitHit
+
+    if not past.pending(config.generations):
+        return
+    try:
+        Budget(config.limits, spent=past.totals).check_evaluation()
+    except LimitHit as limit:
+        flag = {"max_time_s": "max-time", "max_cost_usd": "max-cost"}.get(limit.limit)
+        flag = flag or limit.limit.replace("_", "-")
+        raise UsageError(f"Nothing is left to go on with: {limit}; raise it with --{flag}.") from None
+
+
+def cut_torn_end(run: Run) -> int:
+    """Cut off what a killed process, or a loss of power, left half-written at the end of the record.
+
+    Returns how many bytes that was. Damaged lines before a whole one stay, and are passed over by readers.
+    """
+    file = run.path / "events.jsonl"
+    if not file.exists():
+        return 0
+    with explained("mend the record", file):
+        size = file.stat().st_size
+        whole = _whole(file, size)
+        if whole < size:
+            os.truncate(file, whole)
+    return size - whole
+
+
+def _whole(file: Path, size: int) -> int:
+    """Where the last whole line ends."""
+    chunk = _CHUNK
+    with file.open("rb") as record:
+        while True:
+            start = max(0, size - chunk)
+            record.seek(start)
+            found = _last_line_end(record.read(size - start), at_start=start == 0)
+            if found is not None:
+                return start + found
+            chunk *= 4
+
+
+def _last_line_end(data: bytes, *, at_start: bool) -> int | None:
+    """Where the last line of `data` that is JSON ends; ``None`` when more of the file must be read."""
+    end = data.rfind(b"\n")
+    while end >= 0:
+        before = data.rfind(b"\n", 0, end)
+        if before < 0 and not at_start:
+            return None
+        if _is_json(data[before + 1 : end]):
+            return end + 1
+        end = before
+    return 0 if at_start else None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _copy(run: Run) -> Path:
+    return run.path / "candidates" / BASELINE_ID / "kernel.hip"
