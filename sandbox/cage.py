@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -62,19 +62,28 @@ class Cage:
         return [self.program, *_ISOLATION, "--dev", "/dev", *mounts, *read_only, "--", *argv]
 
     def device_command(
-        self, argv: Sequence[str], *, readable: Sequence[Path], devices: Sequence[Path]
+        self,
+        argv: Sequence[str],
+        *,
+        readable: Sequence[Path],
+        devices: Sequence[Path],
+        environment: Mapping[str, str],
+        info_fd: int | None = None,
     ) -> list[str]:
         """`argv` in a cage that shows these paths, the system's view of its devices, and these device files.
 
-        Only bubblewrap has such a cage.
+        `environment` is all that there is of one inside. Only bubblewrap has such a cage; it writes to
+        `info_fd` which process holds the cage's namespace, before `argv` starts.
         """
         assert self.program is not None
         system = [path for path in (Path("/sys"), *readable) if path.exists()]
         mounts = [*_system_links(readable), *_mounts("--ro-bind", system)]
         files = _mounts("--dev-bind", [path for path in devices if path.exists()])
+        info = [] if info_fd is None else ["--info-fd", str(info_fd)]
+        variables = [word for item in environment.items() for word in ("--setenv", *item)]
         return [
-            self.program, *_ISOLATION, "--proc", "/proc", "--dev", "/dev", *files, "--tmpfs", "/tmp",
-            *mounts, "--remount-ro", "/", "--", *argv,
+            self.program, *_ISOLATION, *info, *variables, "--proc", "/proc", "--dev", "/dev", *files,
+            "--tmpfs", "/tmp", *mounts, "--remount-ro", "/", "--", *argv,
         ]  # fmt: skip
 
     def worker_command(self, worker: WorkerProgram, arguments: Sequence[str], info_fd: int) -> list[str]:

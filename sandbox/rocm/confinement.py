@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +36,19 @@ class Confinement:
             return f"none for the worker ({self.detail}); candidates are device code only"
         return f"{self.cage.name} {self.cage.version}".strip()
 
-    def command(self, argv: Sequence[str], library: Path) -> list[str]:
+    def command(
+        self,
+        argv: Sequence[str],
+        library: Path,
+        environment: Mapping[str, str],
+        info_fd: int | None = None,
+    ) -> list[str]:
+        """The command for a process that is itself started with `environment`; see `Cage.device_command`."""
         if self.cage is None:
             return list(argv)
-        return self.cage.device_command(argv, readable=_readable(library), devices=_DEVICES)
+        return self.cage.device_command(
+            argv, readable=_readable(library), devices=_DEVICES, environment=environment, info_fd=info_fd
+        )
 
 
 def confine(cage: Cage, library: Path) -> Confinement:
@@ -55,7 +64,8 @@ def confine(cage: Cage, library: Path) -> Confinement:
 def _tried(cage: Cage, library: Path, visible: tuple[tuple[str, str], ...]) -> Confinement:
     caged = Confinement(cage, cage.detail)
     outside = ask(library)
-    inside = ask(library, caged.command(worker_argv(["devices", str(library)]), library), dict(visible))
+    argv = worker_argv(["devices", str(library)])
+    inside = ask(library, caged.command(argv, library, dict(visible)), dict(visible))
     if len(inside.get("devices", ())) == len(outside.get("devices", ())):
         return caged
     return Confinement(None, f"no device can be reached in {cage.name}")

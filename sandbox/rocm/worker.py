@@ -24,7 +24,7 @@ from typing import Any, final
 from ..compilation import CodeObject
 from ..errors import SandboxError
 from ..execution import BatchOutcome, Crashed, Fill, Finished, Implausible, KernelLaunch, Tampered, TimedOut
-from ..process_handle import readable
+from ..process_handle import ProcessHandle, readable
 from ..workspace import Workspace
 from .batch_plan import CachePolicy, Descriptors, write_plan
 from .clocks import Times, contradiction
@@ -38,6 +38,7 @@ __all__ = ["BatchReport", "DeviceWorker", "run_batch"]
 # A node with eight devices takes seconds to start its runtime.
 _READY_TIMEOUT_S = 120.0
 _EXIT_TIMEOUT_S = 15.0
+_KILL_TIMEOUT_S = 30.0
 _SAID_BYTES = 4000
 # What a run may take beside its kernels before the worker counts as hung: copies to and from the device at a
 # rate that any link has, the writing of the flush buffer, and calls.
@@ -158,12 +159,14 @@ class _Process:
     def __init__(self, where: DeviceWorker) -> None:
         self._where = where
         self._process: subprocess.Popen[bytes] | None = None
+        self._namespace: ProcessHandle | None = None
         self._fds: list[int] = []
         self._answers = b""
         try:
             self._plan, self._code, self._said = map(self._memory, ("ks-plan", "ks-code", "ks-said"))
             self._command_end, self._command = self._pipe()
             self._reply, self._reply_end = self._pipe()
+            self._info, self._info_end = self._pipe()
         except BaseException:
             self._close()
             raise
@@ -179,24 +182,35 @@ class _Process:
         os.lseek(self._plan, 0, os.SEEK_SET)
         library = self._where.library
         argv = worker_argv(["batch", str(library), str(self._plan)])
+        environment = worker_environment(library, self._where.device.token)
         try:
             self._process = subprocess.Popen(
-                self._where.confinement.command(argv, library),
+                self._where.confinement.command(argv, library, environment, self._info_end),
                 stdin=subprocess.DEVNULL,
                 stdout=self._said,
                 stderr=self._said,
                 cwd="/",
-                env=worker_environment(library, self._where.device.token),
+                env=environment,
                 start_new_session=True,
-                pass_fds=(self._plan, shared.command, shared.reply, shared.code, shared.read, shared.write),
+                pass_fds=(
+                    self._plan,
+                    self._info_end,
+                    shared.command,
+                    shared.reply,
+                    shared.code,
+                    shared.read,
+                    shared.write,
+                ),
             )
         except OSError as error:
             raise SandboxError(
                 f"The device worker cannot be started ({error.strerror}); run `kernel-scientist doctor`."
             ) from error
-        for fd in (self._command_end, self._reply_end):
+        for fd in (self._command_end, self._reply_end, self._info_end):
             self._fds.remove(fd)
             os.close(fd)
+        if self._where.confinement.cage is not None:
+            self._find_namespace()
 
     def receive(self, timeout_s: float) -> dict[str, Any] | None:
         """The next answer; ``None`` when the worker ends without one, {} when it takes longer."""
@@ -232,6 +246,17 @@ class _Process:
             status = 128 - status
         return WorkerEnd(status, self._last_words())
 
+    def _find_namespace(self) -> None:
+        """The cage's first process, with which everything in it dies; none when the cage was not made."""
+        said = b""
+        while b"}" not in said and readable(self._info, _READY_TIMEOUT_S):
+            part = os.read(self._info, 4096)
+            if not part:
+                return
+            said += part
+        with contextlib.suppress(ProcessLookupError):
+            self._namespace = ProcessHandle(json.loads(said)["child-pid"])
+
     def __enter__(self) -> _Process:
         return self
 
@@ -247,13 +272,19 @@ class _Process:
         # The group, for what a runtime may have started; its leader's id is not reused before it is reaped.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        try:
-            self._process.wait(_EXIT_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
+        dead = True
+        if self._namespace is not None:
+            self._namespace.kill()
+            dead = self._namespace.wait(_KILL_TIMEOUT_S)
+            self._namespace.close()
+            self._namespace = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_KILL_TIMEOUT_S)
+        if not dead or self._process.returncode is None:
             raise SandboxError(
                 f"The device worker (process {self._process.pid}) does not die: the driver holds it; "
                 f"{self._where.device.title} may need a reset."
-            ) from None
+            )
 
     def _last_words(self) -> str:
         size = os.fstat(self._said).st_size
