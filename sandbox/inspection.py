@@ -45,6 +45,7 @@ def inspect_machine() -> list[Finding]:
         asked("cage", "unusable", _cage),
         asked("device", "unusable", _device),
         *inspect_gpus(this_machine()),
+        *_gpu_runtime(),
         asked("data folder", "unusable", _data_folder),
     ]
 
@@ -94,6 +95,21 @@ def _device() -> str:
 
     device = cpu_device()
     return f"{device.model}, {device.cores} cores"
+
+
+def _gpu_runtime() -> list[Finding]:
+    """What the ROCm runtime itself says of its devices, where there is one."""
+    from .rocm import devices, find_runtime
+
+    def describe() -> str:
+        found = devices()
+        if not found:
+            raise UnusableEnvironment("the runtime has no device for this process.")
+        told = [f"{one.title} ({one.arch}), {one.memory_bytes / 2**30:.0f} GiB" for one in found]
+        kinds = ", ".join(f"{told.count(kind)} x {kind}" for kind in dict.fromkeys(told))
+        return f"{kinds}; HIP {found[0].runtime}"
+
+    return [asked("gpu runtime", "limited", describe)] if find_runtime() is not None else []
 
 
 def _data_folder() -> str:

@@ -38,6 +38,8 @@ _MOST_STDERR = 1 << 14
 _CHUNK = 1 << 16
 _HEADER_BYTES = 32
 _END_TIMEOUT_S = 2.0
+# The far end notices that the line is closed, whether ssh ends by itself or has to be ended.
+_FAREWELL_S = 0.3
 # Reads a program of the length that its first line says, and does not put the current folder on the path.
 _READER = (
     "import sys; v = sys.version_info; "
@@ -234,7 +236,7 @@ def _end(process: subprocess.Popen[bytes], listener: threading.Thread) -> None:
     with contextlib.suppress(OSError):
         process.stdin.close()
     try:
-        process.wait(_END_TIMEOUT_S)
+        process.wait(_FAREWELL_S)
     except subprocess.TimeoutExpired:
         # A ProxyCommand is in its group; before the leader is reaped the number is no other group's.
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -34,7 +34,9 @@ from .requirements import JUDGE, WITH_COMPILER
 __all__ = ["Link", "Patience", "RemoteMachine", "program"]
 
 _MOST_PROGRAM_BYTES = 1 << 26
-_INSTALL_TIMEOUT_S = 1800.0
+_INSTALL_TIMEOUT_S = 1900.0  # the far end gives up before
+# A home on a network file system takes its time to load NumPy for the first time.
+_START_TIMEOUT_S = 180.0
 
 Message = Mapping[str, Any]
 T = TypeVar("T")
@@ -76,13 +78,12 @@ class Link:
         self.opened: dict[int, str] = {}
         self._patience = patience
 
-    def ask(self, request: Request | Message, blob: bytes = b"") -> Message:
+    def ask(
+        self, request: Request | Message, blob: bytes = b"", *, silence_s: float | None = None
+    ) -> Message:
         """The answer to `request`; the exception that the far end met, when it met one."""
         message = request if isinstance(request, Mapping) else request.model_dump(mode="json")
         self.connection.send(message, blob)
-        return self.answer()
-
-    def answer(self, silence_s: float | None = None) -> Message:
         deadline = time.monotonic() + self._patience.request_s
         while time.monotonic() < deadline:
             reply = self.connection.receive(silence_s or self._patience.silence_s)
@@ -138,8 +139,8 @@ class RemoteMachine:
         """Make a virtual environment with all that is needed there; the path of its Python."""
 
         def work(link: Link) -> str:
-            link.connection.send({"do": "install", "requirements": WITH_COMPILER})
-            return parse_reply(Installed, link.answer(_INSTALL_TIMEOUT_S)).executable
+            request = {"do": "install", "requirements": WITH_COMPILER}
+            return parse_reply(Installed, link.ask(request, silence_s=_INSTALL_TIMEOUT_S)).executable
 
         return self._persist(lambda: self._bare(work))
 
@@ -217,6 +218,6 @@ def _deploy(link: Link) -> None:
     bundle = program()
     if not host.deployed:
         link.ask({"do": "unpack", "digest": bundle.digest}, bundle.blob)
-    ready = link.ask({"do": "serve", "digest": bundle.digest})
+    ready = link.ask({"do": "serve", "digest": bundle.digest}, silence_s=_START_TIMEOUT_S)
     if ready != {"ready": True}:
         raise ValueError("not the server")
