@@ -98,18 +98,36 @@ def _device() -> str:
 
 
 def _gpu_runtime() -> list[Finding]:
-    """What the ROCm runtime itself says of its devices, where there is one."""
-    from .rocm import devices, find_runtime
+    """What the ROCm runtime says of its devices, and the cage that shows them; nothing without a runtime."""
+    from .rocm import find_runtime
 
-    def describe() -> str:
-        found = devices()
-        if not found:
-            raise UnusableEnvironment("the runtime has no device for this process.")
-        told = [f"{one.title} ({one.arch}), {one.memory_bytes / 2**30:.0f} GiB" for one in found]
-        kinds = ", ".join(f"{told.count(kind)} x {kind}" for kind in dict.fromkeys(told))
-        return f"{kinds}; HIP {found[0].runtime}"
+    if find_runtime() is None:
+        return []
+    told = asked("gpu runtime", "limited", _runtime_devices)
+    return [told] if told.state != "ok" else [told, _gpu_cage()]
 
-    return [asked("gpu runtime", "limited", describe)] if find_runtime() is not None else []
+
+def _runtime_devices() -> str:
+    from .rocm import devices
+
+    found = devices()
+    if not found:
+        raise UnusableEnvironment("the ROCm runtime has no device for this process.")
+    titles = [f"{one.title} ({one.arch}), {one.memory_bytes / 2**30:.0f} GiB" for one in found]
+    kinds = ", ".join(f"{titles.count(title)} x {title}" for title in dict.fromkeys(titles))
+    return f"{kinds}; HIP {found[0].runtime}"
+
+
+def _gpu_cage() -> Finding:
+    from .cage import select_cage
+    from .rocm.confinement import confine
+    from .rocm.discovery import require_runtime
+
+    told = asked("gpu cage", "limited", lambda: confine(select_cage(), require_runtime()).name)
+    if told.state != "ok" or not told.detail.startswith("none"):
+        return told
+    fix = "install bubblewrap; in a container, start it with `--security-opt seccomp=unconfined`"
+    return Finding(told.name, "limited", told.detail, fix)
 
 
 def _data_folder() -> str:

@@ -30,7 +30,8 @@ QUICK = JudgeSettings(
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Iterator[SshServer]:
     folder = tmp_path_factory.mktemp("sshd")
-    kept = {name: value for name, value in os.environ.items() if name.startswith("KERNEL_SCIENTIST_")}
+    passed_on = ("KERNEL_SCIENTIST_", "HIP_VISIBLE_DEVICES")
+    kept = {name: value for name, value in os.environ.items() if name.startswith(passed_on)}
     # Beside the compiler cache of the other tests, so that nothing is compiled twice.
     started = start_server(folder, {**kept, "KERNEL_SCIENTIST_HOME": str(home)})
     if isinstance(started, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
 from kernel_scientist.sandbox.remote.address import SshAddress
 from kernel_scientist.sandbox.remote.faults import RemoteFault
 from kernel_scientist.tools.evaluation import Evaluation, Verdict
@@ -20,6 +21,7 @@ from kernel_scientist.tools.remote.client import Patience
 from kernel_scientist.tools.targets import resolve_target
 from kernel_scientist.tools.targets.ssh import SshTarget
 
+from ..sandbox.fakehip.machine import FakeRocm
 from .conftest import QUICK
 from .problem import HONEST, PLAN, write_problem
 from .server import Relay, SshServer
@@ -105,6 +107,30 @@ def test_a_fault_in_the_problem_names_the_file_that_is_here(connected: SshTarget
     with pytest.raises(UsageError, match=r"ZeroDivisionError") as raised:
         judge(connected, Problem.load(problem.folder)).evaluate(Kernel.load(problem.default_kernel))
     assert str(tmp_path / "mine" / "reference.py") in str(raised.value)
+
+
+def test_an_mi300_there_is_used(ssh: SshServer, rocm_folder: FakeRocm, tmp_path: Path) -> None:
+    rocm_folder.configure()
+    python = tmp_path / "python"
+    # As on a GPU node, where a login says where ROCm is. The fake one reads headers that no cage of that
+    # machine shows, so it has none, and is allowed to.
+    python.write_text(
+        "#!/bin/sh\nunset HIP_VISIBLE_DEVICES\nexport KERNEL_SCIENTIST_CAGE=none\n"
+        f"export ROCM_PATH={rocm_folder.root}\n"
+        f'exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    folder = tmp_path / "on a gpu"
+    write_problem(folder)
+    text = (folder / "problem.toml").read_text()
+    (folder / "problem.toml").write_text(text.replace("[shapes.cpu]", "[shapes.mi300]"))
+    with pytest.raises(UnusableEnvironment, match=r"On ssh://.*No sandbox works here"):
+        SshTarget(ssh.url(python=str(python)))
+    target = SshTarget(ssh.url(python=str(python)), allow_no_sandbox=True)
+    evaluation = judge(target, problem := Problem.load(folder)).evaluate(Kernel.load(problem.default_kernel))
+    target.machine.close()
+    assert (evaluation.verdict, evaluation.target) == (Verdict.ACCEPTED, "mi300"), evaluation.message
+    assert "MI300X (gfx942, 304 CUs), ROCm runtime" in evaluation.device
 
 
 def test_many_candidates_go_over_one_connection(

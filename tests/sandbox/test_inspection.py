@@ -12,6 +12,8 @@ import pytest
 from kernel_scientist.sandbox.gpu_inspection import GpuNode, Machine, gpu_nodes, inspect_gpus, this_machine
 from kernel_scientist.sandbox.inspection import Finding, inspect_machine
 
+from .fakehip.machine import FakeRocm
+
 GID = os.getegid()
 ME = 4711
 GPU = "/sys/bus/pci/devices/0000:05:00.0"
@@ -200,3 +202,23 @@ def test_this_machine_is_inspected_without_a_fault() -> None:
     assert inspect_gpus(this_machine())
     names = [finding.name for finding in inspect_machine()]
     assert names[:5] == ["python", "cpu compiler", "gfx942 compiler", "cage", "device"]
+
+
+def test_the_runtime_and_its_cage_are_asked_where_there_is_one(rocm: FakeRocm) -> None:
+    rocm.configure(devices=2)
+    findings = {finding.name: finding for finding in inspect_machine()}
+    assert findings["gpu runtime"].state == "ok"
+    assert "2 x AMD Instinct MI300X (gfx942), " in findings["gpu runtime"].detail
+    cage = findings["gpu cage"]
+    assert (cage.state, cage.fix == "") in (("ok", True), ("limited", False))
+
+
+@pytest.mark.parametrize(
+    ("fault", "devices", "said"),
+    [("fail hipInit 35", 1, "hipErrorInsufficientDriver"), ("", 0, "no device for this process")],
+)
+def test_a_runtime_that_finds_nothing_is_quoted(rocm: FakeRocm, fault: str, devices: int, said: str) -> None:
+    rocm.configure(*[fault] if fault else [], devices=devices)
+    findings = {finding.name: finding for finding in inspect_machine()}
+    assert (findings["gpu runtime"].state, said in findings["gpu runtime"].detail) == ("limited", True)
+    assert "gpu cage" not in findings
