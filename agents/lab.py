@@ -22,7 +22,7 @@ from .population import Member, Population
 from .prompting import Prompt, load_prompts
 from .recorder import Recorder, unified_diff
 from .replies import clean
-from .requests import PassageView, ProblemView
+from .requests import PassageView, ProblemView, UnderWay
 from .stopping import GRACE_S, StopSignal, in_thread
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class Answers:
 class Lab:
     """What the agents of a session share: in each lane a lab of its own with all else in common.
 
-    `failure` is an exception that must end the session; `shown` holds every passage shown so far.
+    `failure` is an exception that must end the session; `shown` holds every passage shown so far, `running`
+    what each lane is trying.
     """
 
     problem: ProblemView
@@ -89,6 +90,7 @@ class Lab:
     stop: StopSignal = field(default_factory=StopSignal)
     failure: BaseException | None = None
     shown: dict[str, PassageView] = field(default_factory=dict[str, PassageView])
+    running: dict[int, tuple[UnderWay, ...]] = field(default_factory=dict[int, tuple[UnderWay, ...]])
     answers: Answers = field(default_factory=Answers)
     _judging: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -97,6 +99,10 @@ class Lab:
         """What the search policy sees now."""
         config = self.config
         return Situation(self.population, self.recorder.generation, config.search, config.seed or 0)
+
+    def under_way(self) -> tuple[UnderWay, ...]:
+        """What other lanes have decided to try in the generations they are in."""
+        return tuple(one for lane, them in self.running.items() if lane != self.recorder.lane for one in them)
 
     def for_lane(self, number: int) -> Lab:
         """This lab with a lane's own record and failure; the rest stays shared, the device's lock too."""

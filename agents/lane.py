@@ -11,9 +11,10 @@ from .benchmarker import BenchmarkerAgent
 from .chat import BENCHMARKER, CODER, RESEARCHER, SELECTOR, as_message, content_of, make_team
 from .coder import CoderAgent
 from .lab import Lab
-from .messages import GenerationTask, Hypotheses
+from .messages import GenerationTask, Hypotheses, Selection
 from .models.recording import RecordingClient
 from .past import Conversation
+from .requests import UnderWay
 from .researcher import ResearcherAgent
 from .selector import SelectorAgent
 from .setup import AGENTS, Setup
@@ -58,6 +59,7 @@ class Lane:
             lab.stop.hurry()
             await asyncio.wait({conversation}, timeout=_LEAVE_S)
             raise
+        lab.running.pop(self.number, None)
         if lab.failure is not None:
             raise lab.failure
         return hypotheses.nothing_to_try if hypotheses is not None else None
@@ -100,11 +102,17 @@ class Lane:
     async def _talk(self, task: GenerationTask, said: Sequence[ev.MessageSent]) -> Hypotheses | None:
         team = make_team(self._agents(), self._clients[SELECTOR])
         opening = [as_message(task, "manager"), *(as_message(one.content, one.agent) for one in said)]
+        base_id = ""
         hypotheses: Hypotheses | None = None
         async for message in team.run_stream(task=opening):
-            content = content_of(message)
-            if isinstance(content, Hypotheses):
-                hypotheses = content
+            match content_of(message):
+                case Selection() as choice:
+                    base_id = choice.base_id
+                case Hypotheses() as plan:
+                    hypotheses = plan
+                    self.lab.running[self.number] = _under_way(base_id, plan)
+                case _:
+                    pass
         return hypotheses
 
     def _agents(self) -> list[ScientistAgent]:
@@ -116,6 +124,11 @@ class Lane:
             return replaced(self.lab, self._clients[name])
         kind, description = _KINDS[name]
         return kind(name, description, self.lab, self._clients[name])
+
+
+def _under_way(base_id: str, plan: Hypotheses) -> tuple[UnderWay, ...]:
+    chosen = [plan.experiments[one.experiment] for one in plan.chosen]
+    return tuple(UnderWay(base_id=base_id, description=one.description, rubric=one.rubric) for one in chosen)
 
 
 _KINDS: dict[str, tuple[type[ScientistAgent], str]] = {

@@ -162,9 +162,9 @@ class SessionLoop:
             totals=past.totals,
             notes=past.notes,
         )
-        best = population.best
-        if best.evaluation is not None and best.evaluation.speedup is not None and best.id != past.best_id:
-            self._lab.announce_best(best, past.best_id or population.baseline.id)
+        best, previous = population.best, past.best_id or population.baseline.id
+        if best.evaluation is not None and best.evaluation.speedup is not None and best.id != previous:
+            self._lab.announce_best(best, previous)
 
     async def _begin(self) -> None:
         """Judge the starting kernel. Where that fails the fault is the user's own, and no run is kept."""

@@ -35,6 +35,7 @@ __all__ = [
     "ShapeView",
     "TriedTuning",
     "Tuning",
+    "UnderWay",
     "find_request",
     "render_request",
 ]
@@ -161,8 +162,20 @@ class SelectRequest(_View):
     digest: tuple[DigestLine, ...] = ()
 
 
+class UnderWay(_View):
+    """An experiment on Base `base_id` that another lane is trying at this moment."""
+
+    base_id: str
+    description: str
+    rubric: tuple[str, ...] = ()
+
+
 class ResearchRequest(_View):
-    """To the Researcher: `avenues` directions, then `experiments` concrete ones on `base`."""
+    """To the Researcher: `avenues` directions, then `experiments` concrete ones on `base`.
+
+    It is the request of one of `lanes` conversations that go on side by side; what the others have decided
+    to try is `under_way`.
+    """
 
     request: Literal["research"] = "research"
     generation: int
@@ -178,6 +191,9 @@ class ResearchRequest(_View):
     digest: tuple[DigestLine, ...] = ()
     calibration: str = ""
     passages: tuple[PassageView, ...] = ()
+    lane: int = 1
+    lanes: int = 1
+    under_way: tuple[UnderWay, ...] = ()
 
 
 class CodeRequest(_View):

@@ -87,6 +87,9 @@ class ResearcherAgent(ScientistAgent):
             digest=digest_of(lab.population),
             calibration=calibration_of(lab.population),
             passages=tuple(passages),
+            lane=lab.recorder.lane,
+            lanes=lab.config.lanes,
+            under_way=lab.under_way(),
         )
         tools = [self._search_tool(shown)] if request.searches else []
         found = await self.ask(

@@ -149,13 +149,27 @@ def _research(
     passages = {one.id: one.text for one in request.passages}
     for result in results:
         passages |= {str(one["id"]): str(one["text"]) for one in result.get("passages", [])}
-    proposals = search.proposals(request.experiments)
+    proposals = _own_proposals(search, request)
+    if not proposals:
+        return _nothing("what is left of the kernel's [tune] table is being tried by other lanes")
     return _json(
         {
             "avenues": _avenues(tuning, proposals, topics)[: request.avenues],
             "experiments": [_experiment(one, passages) for one in proposals],
         }
     )
+
+
+def _own_proposals(search: TuningSearch, request: ResearchRequest) -> list[Proposal]:
+    """This lane's share: of n lanes that ask at the same time, knowing the same, each takes every n-th."""
+    taken = [_moved(_moves(one.rubric)) for one in request.under_way if one.base_id == request.base.id]
+    wanted = request.experiments * request.lanes + len(taken)
+    free = [one for one in search.proposals(wanted) if _moved(one.moves) not in taken]
+    return (free[request.lane - 1 :: request.lanes] or free)[: request.experiments]
+
+
+def _moved(moves: Sequence[Move]) -> dict[str, int | float | str]:
+    return {move.name: move.new for move in moves}
 
 
 def _nothing(reason: str) -> str:

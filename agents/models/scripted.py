@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import final
+from typing import Any, final
 
 from autogen_core import FunctionCall
-from autogen_core.models import LLMMessage, UserMessage
+from autogen_core.models import CreateResult, LLMMessage, UserMessage
 
 from ..requests import Request, find_request
 from .local import LocalModel
@@ -20,7 +21,7 @@ Reply = str | list[FunctionCall] | Exception
 class ScriptedModel(LocalModel):
     """Gives its replies in turn, or what a function makes of the request; raises those that are exceptions.
 
-    When the list is used up, the last reply is given again.
+    When the list is used up, the last reply is given again. Each answer takes `latency_s` seconds.
     """
 
     name = "scripted"
@@ -28,10 +29,18 @@ class ScriptedModel(LocalModel):
     def __init__(
         self,
         replies: Iterable[Reply] | Callable[[Request, Sequence[LLMMessage], Sequence[str]], Reply],
+        *,
+        latency_s: float = 0.0,
     ) -> None:
+        self.latency_s = latency_s
         self._function = replies if callable(replies) else None
         self._replies = [] if callable(replies) else list(replies)
         self.calls = 0
+
+    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+        return await super().create(messages, **options)
 
     def answer(self, messages: Sequence[LLMMessage], tools: Sequence[str]) -> str | list[FunctionCall]:
         reply = self._next(messages, tools)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -32,11 +33,16 @@ class PaidModel(LocalModel):
     name = "paid"
     free = False
 
-    def __init__(self, before: Callable[[Request], object] = lambda request: None) -> None:
+    def __init__(
+        self, before: Callable[[Request], object] = lambda request: None, latency_s: float = 0.0
+    ) -> None:
         self.calls: list[str] = []
         self._before = before
+        self._latency_s = latency_s
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
+        if self._latency_s:
+            await asyncio.sleep(self._latency_s)
         result = await super().create(messages, **options)
         return result.model_copy(update={"usage": TOKENS})
 
