@@ -148,6 +148,7 @@ def _next_lines(run: Run) -> list[str]:
     lines = [
         f"transcript    {_shown(run.path / 'events.jsonl')}   ([#n] is the line with seq n)",
         f"read it       kernel-scientist transcript show {run.id}{where}",
+        f"open it       kernel-scientist transcript view {run.id}{where}",
     ]
     if run.info.status in _RESUMABLE:
         lines.append(f"go on         {resume_command(run.path)}{_raising(run.info)}")

@@ -27,6 +27,7 @@ _POLL_S = 0.3
         "list": LazyCommand("transcript:list_command", "List the runs."),
         "show": LazyCommand("transcript:show", "Show what the agents said, tried and measured."),
         "tail": LazyCommand("transcript:tail", "Follow a run, a line an event."),
+        "view": LazyCommand("transcript_view:view", "Show a run as a page in the browser."),
     },
 )
 def transcript() -> None:
@@ -57,6 +58,8 @@ def list_command(runs_dir: Path | None, as_json: bool) -> int:
     for fault in damage:
         if fault:
             remark(fault)
+    where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
+    remark(f"Open one as a page: kernel-scientist transcript view {runs[-1].id}{where}")
     return 0
 
 

@@ -125,7 +125,10 @@ def _choose(recorder: Recorder) -> None:
         text="32 banks",
     )
     recorder.emit(ev.SpeakerSelected, agent="selector")
-    _say(recorder, "selector", Selection(base_id="0000", reasons="It is the only one."))
+    reasons = (
+        f"It is the only one. <script>window.stolen=1</script> <img src=x onerror=window.stolen=1>{HOSTILE}"
+    )
+    _say(recorder, "selector", Selection(base_id="0000", reasons=reasons))
     recorder.emit(ev.SpeakerSelected, agent="researcher")
     recorder.emit(ev.PassagesRetrieved, agent="researcher", query="LDS tile", passages=(passage,))
     plan = Hypotheses(

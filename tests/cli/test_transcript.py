@@ -160,7 +160,7 @@ def test_one_damaged_run_does_not_hide_the_others(command: Command, folder: Path
         "20250101-broken", "20250102-halved", RUN_ID,
     ]  # fmt: skip
     assert done.out.count("damaged") == 2
-    assert len(done.err.splitlines()) == 2
+    assert len(done.err.splitlines()) == 3  # one a damaged run, and how to open one
     states = [one["status"] for one in command("transcript", "list", "--json").json]
     assert states == ["damaged", "damaged", "improved"]
 

@@ -1,0 +1,1 @@
+"""Reading the record of a run: indexed, filtered, searched, and written in other forms."""

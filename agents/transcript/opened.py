@@ -1,0 +1,93 @@
+"""A run opened for reading: its record, what it amounts to, and whether it still goes on."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+from kernel_scientist.sandbox.errors import UsageError
+
+from ..run import Run, RunInfo, list_runs
+from .record import Record
+from .summary import Summary
+
+__all__ = ["OpenedRun", "RunShelf"]
+
+
+@final
+@dataclass(slots=True)
+class OpenedRun:
+    """`refresh` reads on; `lock` is for whoever shares it between threads."""
+
+    run: Run
+    record: Record
+    summary: Summary
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @classmethod
+    def of(cls, run: Run) -> OpenedRun:
+        """Open `run` and read its record as far as it goes."""
+        summary = Summary()
+        opened = cls(run, Record(run, summary.take), summary)
+        opened.record.refresh()
+        return opened
+
+    @property
+    def info(self) -> RunInfo | None:
+        """``run.json`` as it is now; ``None`` where it is damaged."""
+        try:
+            return self.run.info
+        except UsageError:
+            return None
+
+    @property
+    def best_id(self) -> str | None:
+        """The best candidate: as ``run.json`` says, and while the run goes on the one that leads."""
+        info = self.info
+        if info is not None and (info.best is not None or info.status != "running"):
+            return info.best.candidate_id if info.best else None
+        return self.summary.leads[-1].candidate_id if self.summary.leads else None
+
+    def faults(self) -> list[str]:
+        """What cannot be read of the run, as sentences; normally nothing."""
+        info = self.info
+        live = info is not None and info.status == "running"
+        damage = self.run.damage
+        told = self.record.faults()
+        if live and not self.record.damaged:
+            told = []
+        return [damage, *told] if damage else told
+
+
+@final
+class RunShelf:
+    """The runs of one folder by id. A run is a folder in it, never a link to somewhere else."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._opened: dict[str, OpenedRun] = {}
+        self._lock = threading.Lock()
+
+    def runs(self) -> list[Run]:
+        """The runs of the folder, oldest first."""
+        return [run for run in list_runs(self.folder) if self._is_inside(run)]
+
+    def open(self, run_id: str) -> OpenedRun:
+        """The run of exactly that id, read as far as it goes. Raises `UsageError`."""
+        run = Run(self.folder / run_id)
+        named = bool(run_id) and "/" not in run_id and not run_id.startswith(".") and "\0" not in run_id
+        if not named or not run.path.is_dir() or not self._is_inside(run):
+            raise UsageError(f"There is no run '{run_id}' here.")
+        with self._lock:
+            opened = self._opened.get(run_id)
+            if opened is None:
+                opened = self._opened[run_id] = OpenedRun.of(run)
+        with opened.lock:
+            opened.record.refresh()
+        return opened
+
+    def _is_inside(self, run: Run) -> bool:
+        files = (run.path, run.path / "run.json", run.path / "events.jsonl", run.path / "running.lock")
+        return not any(path.is_symlink() for path in files)

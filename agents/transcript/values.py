@@ -1,0 +1,35 @@
+"""Measured values as JSON: JSON has no infinity, so an open interval ends in ``null``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernel_scientist.tools.evaluation import Evaluation, Interval, ShapeTiming
+
+__all__ = ["Json", "evaluation_values", "interval_values", "light_share", "timing_values"]
+
+Json = dict[str, Any]
+
+
+def interval_values(interval: Interval | None) -> Json | None:
+    """The interval, or ``None`` for what was not measured."""
+    return None if interval is None else interval.to_dict()
+
+
+def light_share(timing: ShapeTiming) -> float | None:
+    """Speed-of-light time over measured time; ``None`` when the peak is not known."""
+    if timing.bound_us is None or timing.time_us <= 0:
+        return None
+    return timing.bound_us / timing.time_us
+
+
+def timing_values(timing: ShapeTiming) -> Json:
+    """One shape's times with its share of the speed of light."""
+    return {**timing.to_dict(), "light_share": light_share(timing)}
+
+
+def evaluation_values(evaluation: Evaluation) -> Json:
+    """The evaluation with its geometric mean time."""
+    values = evaluation.to_dict()
+    values["timings"] = [timing_values(timing) for timing in evaluation.timings]
+    return {**values, "time_us": evaluation.time_us}

@@ -1,0 +1,248 @@
+"""The page of real runs in a real browser: every view, every kind of link, keys, search, hostile text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from kernel_scientist.agents.viewer.server import PageServer
+
+from .conftest import Runs
+
+VIEWS = ("", "/conversation", "/lineage", "/candidates/0001", "/cost", "/compare", "/search")
+
+STORY = (
+    "99 % confidence", "confirmed in", "Why it stopped", "all 3 generations are done", "Best kernel",
+    "Checks passed", "Cost", "Time", "Which idea made it faster", "TILE_M", "Where the idea came from",
+    "citing", "Why the figure can be believed", "nobody knew beforehand", "speed of light", "caged",
+    "predict nothing for an MI300",
+)  # fmt: skip
+
+
+@pytest.fixture
+def page(chromium: Any, server: PageServer) -> Iterator[Any]:
+    """A page that fails its test when the console held an error, or anybody else was asked for anything."""
+    context = chromium.new_context(viewport={"width": 1200, "height": 800})
+    faults: list[str] = []
+    found = context.new_page()
+    found.on(
+        "console",
+        lambda message: faults.append(message.text) if message.type in ("error", "warning") else None,
+    )
+    found.on("pageerror", lambda error: faults.append(str(error)))
+    found.on(
+        "request",
+        lambda request: None if request.url.startswith((server.url, "data:")) else faults.append(request.url),
+    )
+    yield found
+    context.close()
+    assert faults == []
+
+
+def go(page: Any, server: PageServer, place: str) -> None:
+    page.goto("about:blank")
+    page.goto(f"{server.url}#{place}")
+    settled(page)
+
+
+def settled(page: Any) -> None:
+    page.wait_for_selector("main:not([aria-busy]) h1")
+
+
+def test_the_first_screen_tells_the_idea_its_source_and_why_to_believe_the_figure(
+    page: Any, server: PageServer, runs: Runs
+) -> None:
+    go(page, server, f"/runs/{runs.first}")
+    assert "faster" in page.inner_text("h1")
+    told = page.inner_text("main")
+    for expected in STORY:
+        assert expected in told, expected
+    assert page.locator("blockquote").first.inner_text().strip()
+    assert page.locator("svg.chart").count() >= 2
+
+
+def test_every_link_of_every_view_leads_somewhere(page: Any, server: PageServer, runs: Runs) -> None:
+    seen: set[str] = set()
+    waiting = ["#/runs", *(f"#/runs/{runs.first}{view}" for view in VIEWS)]
+    kinds: dict[str, int] = {}
+    while waiting:
+        place = waiting.pop()
+        path, _, query = place.partition("?")
+        kind = f"{path.split('/')[3:4]}{sorted(part.split('=')[0] for part in query.split('&'))}"
+        kinds[kind] = kinds.get(kind, 0) + 1
+        if place in seen or kinds[kind] > 3:
+            continue
+        seen.add(place)
+        page.evaluate("place => { location.hash = place }", place) if page.url.startswith("http") else go(
+            page, server, place.removeprefix("#")
+        )
+        page.wait_for_url(lambda url, place=place: url.endswith(place))
+        settled(page)
+        assert page.locator("[role=alert]").count() == 0, place
+        for link in page.eval_on_selector_all(
+            "a[href^='#/']", "all => all.map(one => one.getAttribute('href'))"
+        ):
+            waiting.append(link)
+    assert {"conversation", "lineage", "candidates", "cost", "compare", "search"} <= {
+        place.split("?")[0].split("/")[3] for place in seen if place.count("/") > 2
+    }
+    assert any("event=" in place for place in seen) and any("against=" in place for place in seen)
+
+
+def test_a_figure_leads_to_its_event_in_the_conversation(page: Any, server: PageServer, runs: Runs) -> None:
+    go(page, server, f"/runs/{runs.first}")
+    reference = page.locator(".lead .ref")
+    number = reference.inner_text().removeprefix("#")
+    reference.click()
+    page.wait_for_selector(f"#event-{number}.aimed")
+    assert "fresh pairs" in page.inner_text(f"#event-{number}")
+
+
+def test_the_conversation_is_filtered_by_the_address_and_pairs_calls_with_results(
+    page: Any, server: PageServer, runs: Runs
+) -> None:
+    go(page, server, f"/runs/{runs.first}/conversation?agent=benchmarker&kind=tool_call")
+    items = page.locator(".item")
+    assert items.count() >= 2
+    assert set(page.locator(".item .who").all_inner_texts()) == {"Benchmarker"}
+    items.first.locator("summary", has_text="Its result").click()
+    page.wait_for_selector(".item pre")
+    assert '"verdict"' in items.first.locator("pre").inner_text()
+    page.select_option("select[name=kind]", "message")
+    page.wait_for_url(re.compile("kind=message"))
+    page.wait_for_selector(".item.message")
+    assert page.locator(".item.tool_call").count() == 0
+
+
+def test_a_request_is_fetched_whole_when_it_is_opened(page: Any, server: PageServer, runs: Runs) -> None:
+    go(page, server, f"/runs/{runs.first}/conversation?agent=selector&kind=model_call")
+    assert "json request" not in page.inner_text("main")
+    page.locator("summary", has_text="What it was asked").first.click()
+    page.wait_for_selector(".item pre >> text=json request")
+
+
+def test_cited_passages_open_at_their_place(page: Any, server: PageServer, runs: Runs) -> None:
+    go(page, server, f"/runs/{runs.first}/conversation?kind=passages_retrieved")
+    page.locator(".item summary").first.click()
+    page.locator(".item .passage summary").first.click()
+    page.wait_for_selector(".item blockquote")
+    assert page.locator(".item .sources a").first.get_attribute("rel") == "noopener noreferrer nofollow"
+
+
+def test_a_candidate_shows_code_changes_evidence_and_prediction(
+    page: Any, server: PageServer, runs: Runs
+) -> None:
+    go(page, server, f"/runs/{runs.first}/candidates/0001")
+    assert page.locator(".diff td.added").count() and page.locator(".diff td.removed").count()
+    told = page.inner_text("main")
+    for expected in ("The plan", "Predicted", "Checks", "gfx942", "VGPRs", "Compile log", "Made from"):
+        assert expected in told, expected
+    page.click("text=Show as one column")
+    assert page.locator(".diff table.unified").count() == 1
+    page.select_option("#against", "0002")
+    page.wait_for_url(re.compile("against=0002"))
+    page.wait_for_selector(".diff >> text=0002")
+
+
+def test_search_finds_marks_and_leads_there(page: Any, server: PageServer, runs: Runs) -> None:
+    go(page, server, f"/runs/{runs.first}/conversation")
+    page.keyboard.press("/")
+    page.wait_for_selector("#q:focus")
+    page.keyboard.type("bank conflicts")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#found")
+    assert page.locator(".hits mark").first.inner_text().lower() in ("bank", "conflicts")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.matches('.hits > li')")
+    page.locator(".hits a", has_text="passages retrieved").first.click()
+    page.wait_for_selector(".item.aimed")
+    go(page, server, f"/search?q={quote('hidden')}")
+    assert runs.hostile in page.inner_text(".hits")
+
+
+def test_two_runs_are_laid_side_by_side(page: Any, server: PageServer, runs: Runs) -> None:
+    go(page, server, f"/runs/{runs.first}/compare")
+    page.select_option("#other", runs.second)
+    page.wait_for_selector("table.two")
+    told = page.inner_text("main")
+    assert "Both started from the same kernel" in told
+    assert page.locator(".series-1 .point").count() >= 2
+    page.select_option("#other", runs.hostile)
+    page.wait_for_selector("main .notice")
+    assert "cannot be compared" in page.inner_text("main .notice")
+
+
+def test_keys_move_through_the_views(page: Any, server: PageServer, runs: Runs) -> None:
+    go(page, server, f"/runs/{runs.first}")
+    for key, title in (
+        ("2", "Conversation"),
+        ("3", "Lineage"),
+        ("4", "Cost"),
+        ("5", "Two runs"),
+        ("1", "faster"),
+        ("r", "Runs"),
+    ):
+        page.keyboard.press(key)
+        page.wait_for_selector(f"h1:has-text('{title}')")
+    go(page, server, f"/runs/{runs.first}/conversation")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.id") == "event-2"
+    page.keyboard.press("k")
+    assert page.evaluate("document.activeElement.id") == "event-1"
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog[open]")
+    page.keyboard.press("Escape")
+    page.keyboard.press("t")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+
+
+def test_hostile_text_is_shown_as_text(page: Any, server: PageServer, runs: Runs) -> None:
+    for view in ("/conversation", "/candidates/0001", "/lineage", ""):
+        go(page, server, f"/runs/{runs.hostile}{view}")
+        opened = "all => all.forEach(one => { one.open = true })"
+        while page.locator("main details:not([open])").count():
+            page.eval_on_selector_all("main details:not([open])", f"({opened})")
+            page.wait_for_selector("main .fold-body:empty", state="detached")
+        shown = page.inner_text("main")
+        assert not {"\x1b", "\u202e", "\x07"} & set(shown), view
+        assert page.locator("main script, main img, main iframe").count() == 0
+        assert page.evaluate("window.stolen") is None
+        if view == "/conversation":
+            assert "<script>window.stolen=1</script>" in shown
+            assert "U+001B" in shown and "U+202E" in shown
+
+
+@pytest.mark.parametrize(
+    ("theme", "width"),
+    [
+        ("light", 1200),
+        ("dark", 390),
+        pytest.param("dark", 1200, marks=pytest.mark.slow),
+        pytest.param("light", 390, marks=pytest.mark.slow),
+    ],
+)
+def test_the_page_is_accessible_and_fits_its_width(
+    chromium: Any, server: PageServer, runs: Runs, width: int, theme: Any
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    # axe is put into the page by the driver, which the page's own policy would not let in.
+    context = chromium.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=theme, bypass_csp=True
+    )
+    page = context.new_page()
+    for place in ("/runs", *(f"/runs/{runs.first}{view}" for view in VIEWS), f"/runs/{runs.hostile}/lineage"):
+        go(page, server, place)
+        found = Axe().run(page)
+        faults = [
+            (one["id"], [node["html"][:200] for node in one["nodes"][:3]])
+            for one in found.response["violations"]
+        ]
+        assert faults == [], place
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), place
+    context.close()
