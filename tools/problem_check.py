@@ -1,8 +1,9 @@
 """What is wrong with a problem folder beyond its keys: every function, shape and kernel is tried.
 
-Covered: reference.py on every test shape and distribution, expected values that are finite and not
-trivial, kernels whose plans bind on every shape, shapes within the domain. Not covered: compiling and
-running the kernels (the judge does that), and whether the reference computes what the title says.
+Covered: marks left to fill in, reference.py on every test shape and distribution, expected values that are
+finite and not trivial, kernels whose plans bind on every shape, shapes within the domain. Not covered:
+compiling and running the kernels (the judge does that), and whether the reference computes what the title
+says.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from .binding import bind
 from .dtypes import is_float
 from .errors import PlanError, ProblemError
 from .kernel import Kernel
+from .marks import find_marks
 from .problem import Problem
 from .reference import Array
 
@@ -26,7 +28,12 @@ _TRIED_ELEMENTS = 200_000
 
 def check_problem(problem: Problem) -> list[str]:
     """One sentence per finding, none when all is well; ProblemError when reference.py cannot be used."""
-    findings = [*_formulas(problem), *_plans(problem)]
+    folder = problem.folder
+    marks = list(find_marks([folder / "problem.toml", folder / "reference.py", *problem.kernels.values()]))
+    findings = [*map(str, marks), *_formulas(problem), *_plans(problem)]
+    if any(mark.file == "reference.py" for mark in marks):
+        # It says itself that it is not finished.
+        return list(dict.fromkeys(findings))
     shapes = _tried_shapes(problem)
     for shape in shapes:
         # A single element may come out as zero by chance; the largest shape is what counts for that.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ from .text import columns, indent, shape_text
 if TYPE_CHECKING:
     from kernel_scientist.tools.problem import Problem
 
-__all__ = ["check", "list_command", "problem", "show"]
+__all__ = ["check", "list_command", "new", "problem", "show"]
 
 SOME_FAILED = 6
 
@@ -24,10 +25,11 @@ SOME_FAILED = 6
         "list": LazyCommand("problem:list_command", "List the bundled problems."),
         "show": LazyCommand("problem:show", "Show a problem: buffers, shapes, tolerance, kernels."),
         "check": LazyCommand("problem:check", "Check a problem folder."),
+        "new": LazyCommand("problem:new", "Make a problem folder, from a HIP program or a template."),
     },
 )
 def problem() -> None:
-    """List, show and check problems.
+    """List, show, check and make problems.
 
     PROBLEM is the name of a bundled problem or a folder with a problem.toml.
     """
@@ -175,3 +177,40 @@ def check(problem: str, as_json: bool) -> int:
     else:
         echo(f"{loaded.name}: nothing found wrong.")
     return SOME_FAILED if findings else 0
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--from",
+    "program",
+    metavar="FILE.hip",
+    type=click.Path(path_type=Path),
+    help="Propose plan and problem from this program's kernels and launches.",
+)
+@click.option(
+    "--output", metavar="DIR", type=click.Path(path_type=Path), default=".", help="Where the folder goes."
+)
+@json_option
+def new(name: str, program: Path | None, output: Path, as_json: bool) -> int:
+    """Make the problem folder NAME: problem.toml, reference.py and a starting kernel.
+
+    With --from it is proposed from a HIP program: device code stays, host code becomes the launch plan, and
+    what could not be told from it is marked FILL IN. Without, it is a small problem that works as it stands.
+    """
+    from kernel_scientist.tools.problem import Problem
+    from kernel_scientist.tools.problem_check import check_problem
+    from kernel_scientist.tools.program import new_problem
+
+    folder = new_problem(name, output, program)
+    findings = check_problem(Problem.load(folder))
+    files = sorted(path.name for path in folder.iterdir())
+    if as_json:
+        print_json({"folder": str(folder), "files": files, "findings": findings})
+        return 0
+    echo(str(folder))
+    for finding in findings:
+        remark(finding)
+    told = f"{len(findings)} finding(s) to see to" if findings else "it works as it stands"
+    remark(f"{', '.join(files)}: {told}; then run 'kernel-scientist problem check {folder}'.")
+    return 0
