@@ -290,7 +290,7 @@ class _Reader:
                 buffer.role = "input"
                 if buffer.written:
                     buffer.marks.append(
-                        f"a kernel takes '{buffer.name}' without const, and inputs cannot be written to: make "
+                        f"a kernel takes '{buffer.name}' without const, and inputs cannot be written: make "
                         "sure that it is only read, or copy it into scratch first"
                     )
         self._fills()
