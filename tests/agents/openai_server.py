@@ -1,7 +1,8 @@
 """A small server that speaks the OpenAI protocol: chat completions, plain and streamed, and a list of models.
 
-What it answers is a function's choice: a `Say` (text or tool calls) or a `Refuse` (an HTTP status), and raw
-bytes for what is no protocol at all. It keeps every request it got.
+What it answers is a function's choice: a `Say` (text or tool calls), a `Refuse` (an HTTP status), a `Cut`
+(the connection is closed in the middle of a `Say`), a `Hang` (nothing comes), and a `Raw` or bytes for what
+is no protocol at all. It keeps every request it got.
 """
 
 from __future__ import annotations
@@ -14,17 +15,20 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-__all__ = ["Refuse", "Say", "Server", "serve"]
+__all__ = ["KEY", "Answer", "Cut", "Hang", "Raw", "Refuse", "Say", "Server", "serve"]
 
 KEY = "sk-test-0123456789abcdef"
 
 
 @dataclass(frozen=True)
 class Say:
-    """A completion: text, or calls as (name, JSON arguments)."""
+    """A completion: text, or calls as (name, JSON arguments). `message` and `usage` add to what is sent."""
 
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()
+    finish: str = ""
+    message: dict[str, Any] = field(default_factory=dict)
+    usage: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,32 @@ class Refuse:
     message: str = "refused"
     code: str = ""
     retry_after: str = ""
+    param: str = ""
 
 
-Answer = Say | Refuse | bytes
+@dataclass(frozen=True)
+class Raw:
+    """Any body with any status and content type."""
+
+    body: bytes
+    kind: str = "application/json"
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The connection is closed when this share of the answer was sent."""
+
+    say: Say
+    share: float = 0.5
+
+
+@dataclass(frozen=True)
+class Hang:
+    """The request is read and nothing is ever sent."""
+
+
+Answer = Say | Refuse | Raw | Cut | Hang | bytes
 Script = Callable[[dict[str, Any]], Answer]
 
 
@@ -76,8 +103,17 @@ def serve(script: Script, *, key: str = KEY) -> Iterator[Server]:
                     self._error(refusal)
                 case bytes() as raw:
                     self._send(200, raw, "text/html")
+                case Raw() as raw:
+                    self._send(raw.status, raw.body, raw.kind)
+                case Hang():
+                    closing.wait(30)
+                    self.close_connection = True
+                case Cut() as cut:
+                    raw, kind = _encoded(cut.say, stream=bool(body.get("stream")))
+                    self._send(200, raw, kind, sent=int(len(raw) * cut.share))
+                    self.close_connection = True
                 case Say() as say:
-                    self._stream(say) if body.get("stream") else self._json(200, _completion(say))
+                    self._send(200, *_encoded(say, stream=bool(body.get("stream"))))
 
         def _authorised(self) -> bool:
             if self.headers.get("Authorization") == f"Bearer {key}":
@@ -86,25 +122,29 @@ def serve(script: Script, *, key: str = KEY) -> Iterator[Server]:
             return False
 
         def _error(self, refusal: Refuse) -> None:
-            error = {"message": refusal.message, "type": "error", "code": refusal.code or None}
+            error = {
+                "message": refusal.message,
+                "type": "error",
+                "code": refusal.code or None,
+                "param": refusal.param or None,
+            }
             self._json(refusal.status, {"error": error}, refusal.retry_after)
 
         def _json(self, status: int, value: object, retry_after: str = "") -> None:
             self._send(status, json.dumps(value).encode(), "application/json", retry_after)
 
-        def _send(self, status: int, raw: bytes, kind: str, retry_after: str = "") -> None:
+        def _send(
+            self, status: int, raw: bytes, kind: str, retry_after: str = "", *, sent: int | None = None
+        ) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(raw)))
             if retry_after:
                 self.send_header("Retry-After", retry_after)
             self.end_headers()
-            self.wfile.write(raw)
+            self.wfile.write(raw[:sent])
 
-        def _stream(self, say: Say) -> None:
-            lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in _chunks(say)]
-            self._send(200, "".join([*lines, "data: [DONE]\n\n"]).encode(), "text/event-stream")
-
+    closing = threading.Event()
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server = Server(f"http://127.0.0.1:{http.server_address[1]}/v1")
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -112,6 +152,7 @@ def serve(script: Script, *, key: str = KEY) -> Iterator[Server]:
     try:
         yield server
     finally:
+        closing.set()
         http.shutdown()
         http.server_close()
         thread.join(5)
@@ -119,6 +160,18 @@ def serve(script: Script, *, key: str = KEY) -> Iterator[Server]:
 
 _HEAD = {"id": "chatcmpl-1", "created": 1, "model": "good-model"}
 _USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+
+
+def _encoded(say: Say, *, stream: bool) -> tuple[bytes, str]:
+    """The body and its content type."""
+    if not stream:
+        return json.dumps(_completion(say)).encode(), "application/json"
+    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in _chunks(say)]
+    return "".join([*lines, "data: [DONE]\n\n"]).encode(), "text/event-stream"
+
+
+def _finish(say: Say) -> str:
+    return say.finish or ("tool_calls" if say.calls else "stop")
 
 
 def _calls(say: Say, **extra: Any) -> list[dict[str, Any]]:
@@ -129,21 +182,21 @@ def _calls(say: Say, **extra: Any) -> list[dict[str, Any]]:
 
 
 def _completion(say: Say) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": say.text or None}
+    message: dict[str, Any] = {"role": "assistant", "content": say.text or None, **say.message}
     if say.calls:
         message["tool_calls"] = _calls(say)
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if say.calls else "stop"}
-    return {**_HEAD, "object": "chat.completion", "choices": [choice], "usage": _USAGE}
+    choice = {"index": 0, "message": message, "finish_reason": _finish(say)}
+    return {**_HEAD, "object": "chat.completion", "choices": [choice], "usage": {**_USAGE, **say.usage}}
 
 
 def _chunks(say: Say) -> Iterator[dict[str, Any]]:
     head = {**_HEAD, "object": "chat.completion.chunk"}
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{key: value} for key, value in say.message.items()]
     half = len(say.text) // 2
     deltas += [{"content": part} for part in (say.text[:half], say.text[half:]) if part]
     deltas += [{"tool_calls": [{**call, "index": n}]} for n, call in enumerate(_calls(say))]
     for delta in deltas:
         yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-    last = "tool_calls" if say.calls else "stop"
-    yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": last}]}
-    yield {**head, "choices": [], "usage": _USAGE}
+    yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": _finish(say)}]}
+    yield {**head, "choices": [], "usage": {**_USAGE, **say.usage}}
