@@ -209,9 +209,7 @@ class RecordingClient(ChatCompletionClient):
     def _does_without(self, attempt: Attempt, fault: CallFault) -> bool:
         """Whether the call is worth another try without something that the endpoint does not have."""
         lacks, drop = fault.lacks, self._opened.drop
-        # The form of an answer that the user insists on is not given up.
-        insisted = lacks == "schema" and self._settings.structured_output == "schema"
-        if lacks is None or drop is None or lacks not in attempt.sent or insisted:
+        if lacks is None or drop is None or fault.fatal or lacks not in attempt.sent:
             return False
         self._ledger.failure(attempt, fault)
         drop(lacks)
@@ -253,7 +251,11 @@ class RecordingClient(ChatCompletionClient):
                 f"no answer within {self._settings.timeout_s:g} s (models.timeout_s)", retry=True, billed=True
             )
         fault = self._opened.explain(error)
-        return replace(fault, sentence=self._hide(fault.sentence))
+        sentence = self._hide(fault.sentence)
+        if fault.lacks == "schema" and self._settings.structured_output == "schema":
+            advice = "models.structured_output = 'auto' does without schemas."
+            return replace(fault, sentence=f"{sentence}; {advice}", fatal=True)
+        return replace(fault, sentence=sentence)
 
     def _give_up(self, fault: CallFault, tries: int) -> Exception:
         self._silent += 1
