@@ -206,7 +206,7 @@ class SessionLoop:
 
     def _without_models(self, gone: ModelGone) -> tuple[RunStatus, str]:
         """What was found is kept and can be confirmed without a model; raises where nothing was."""
-        if not self._lab.answers.given:
+        if not self._lab.answers.given and self._past is None:
             raise gone.cause
         self._recorder.emit(ev.ErrorRecorded, where="models", message=str(gone), recovered=False)
         self._failed_with = gone.cause.exit_code

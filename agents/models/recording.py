@@ -169,9 +169,8 @@ class RecordingClient(ChatCompletionClient):
     def _key(self) -> CallKey:
         """Which call this is; counted anew in every generation of every lane."""
         recorder, last = self._lab.recorder, self._turn
-        lane = recorder.lane
-        if (last.lane, last.generation) != (lane, recorder.generation):
-            self._turn = CallKey(lane, recorder.generation, self._agent, 0)
+        if (last.lane, last.generation) != (recorder.lane, recorder.generation):
+            self._turn = CallKey(recorder.lane, recorder.generation, self._agent, 0)
         return self._turn
 
     def _answered(self, attempt: Attempt, result: CreateResult) -> CreateResult:

@@ -128,7 +128,7 @@ def _calls(path: Path) -> list[tuple[_Place, _Recorded]]:
     for event in Run(folder).events():
         if not isinstance(event, ev.ModelCall):
             continue
-        place: _Place = (int(getattr(event, "lane", 0)), event.generation, event.agent)
+        place: _Place = (event.lane, event.generation, event.agent)
         index = failing.pop(place, None)
         if index is None or event.attempt == 1:
             index = len(ended)
