@@ -4,38 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernel_scientist.knowledge.tokens import count_tokens
+
 from .population import Member, Population
 from .replies import clean
 from .requests import DigestLine
 
-__all__ = ["calibration_of", "digest_of", "summary_of"]
+__all__ = ["TOKENS", "digest_of", "result_of", "summary_of"]
 
-BEST = 6
-LATEST = 8
+TOKENS = 2_500
+"""What a digest may take of a prompt."""
+
+BEST = 5
+LATEST = 7
 FAILURES = 4
 LINE = 220
 """Characters of one text in a digest line."""
 
 
 def digest_of(population: Population) -> tuple[DigestLine, ...]:
-    """The best results, the latest, and the latest failures; at most ``BEST + LATEST + FAILURES`` lines."""
+    """The best results, the latest, the latest failures, the best of each strategy; the first matter most.
+
+    At most `TOKENS` tokens, however long the run; each line names its candidate and the judge's event.
+    """
     tried = [
         member for member in population if member.experiment is not None and member.evaluation is not None
     ]
     passed = sorted((one for one in tried if one.accepted), key=lambda one: -(one.speedup or 0.0))
     failed = [one for one in tried if not one.accepted]
-    kept = {one.id: one for one in (*passed[:BEST], *tried[-LATEST:], *failed[-FAILURES:])}
-    return tuple(_line(one) for _, one in sorted(kept.items()))
-
-
-def calibration_of(population: Population) -> str:
-    """How well the predictions so far held; empty before the first measurement."""
-    findings = [one.finding for one in population if one.finding is not None]
-    marks = [one.calibration for one in findings if one.calibration != "not measured"]
-    if not marks:
-        return ""
-    words = ", ".join(f"{marks.count(mark)} {mark}" for mark in ("below", "within", "above"))
-    return f"Of {len(marks)} measured predictions: {words} the predicted range."
+    strategies = {_strategy(one): one for one in reversed(passed)}
+    wanted = (*passed[:BEST], *tried[-LATEST:], *failed[-FAILURES:], *strategies.values())
+    kept: dict[str, DigestLine] = {}
+    room = TOKENS
+    for member in {one.id: one for one in wanted}.values():
+        line = _line(member)
+        room -= count_tokens(line.model_dump_json(exclude_none=True))
+        if room < 0:
+            break
+        kept[member.id] = line
+    return tuple(line for _, line in sorted(kept.items()))
 
 
 def summary_of(member: Member) -> str:
@@ -47,8 +54,9 @@ def summary_of(member: Member) -> str:
     return "the starting kernel" if member.parent_id is None else ""
 
 
-def _line(member: Member) -> DigestLine:
-    assert member.experiment is not None and member.evaluation is not None
+def result_of(member: Member) -> str:
+    """Verdict and figures of a judged member in a line."""
+    assert member.evaluation is not None
     finding = member.finding
     result = member.evaluation.verdict.value
     if member.speedup is not None:
@@ -57,11 +65,22 @@ def _line(member: Member) -> DigestLine:
         result += f", {finding.measured_uplift:+.1f} % over its Base ({finding.calibration} prediction)"
     elif member.evaluation.message:
         result += f": {_first_line(member.evaluation.message)}"
+    return clean(result, LINE)
+
+
+def _strategy(member: Member) -> str:
+    return "" if member.experiment is None else member.experiment.strategy
+
+
+def _line(member: Member) -> DigestLine:
+    assert member.experiment is not None
+    finding = member.finding
     return DigestLine(
         candidate_id=member.id,
-        strategy=clean(member.experiment.strategy, 40),
+        event=member.evidence,
+        strategy=member.experiment.strategy,
         tried=clean(member.experiment.description, LINE),
-        result=clean(result, LINE),
+        result=result_of(member),
         lesson=clean(finding.next, LINE) if finding is not None else "",
     )
 

@@ -17,6 +17,7 @@ from .config import Config
 from .messages import Experiment
 from .passages import cited, passage_view
 from .policies.base import Policy, Situation
+from .policies.meaning import Meaning, shared_meaning
 from .policies.paper import PaperPolicy
 from .population import Member, Population
 from .prompting import Prompt, load_prompts
@@ -75,7 +76,7 @@ class Lab:
     """What the agents of a session share: in each lane a lab of its own with all else in common.
 
     `failure` is an exception that must end the session; `shown` holds every passage shown so far, `running`
-    what each lane is trying.
+    what each lane is trying, `bases` the kernels that lanes build on now.
     """
 
     problem: ProblemView
@@ -87,18 +88,21 @@ class Lab:
     config: Config
     policy: Policy = field(default_factory=PaperPolicy)
     prompts: Mapping[str, Prompt] = field(default_factory=load_prompts)
+    meaning: Meaning = field(default_factory=shared_meaning)
     stop: StopSignal = field(default_factory=StopSignal)
     failure: BaseException | None = None
     shown: dict[str, PassageView] = field(default_factory=dict[str, PassageView])
     running: dict[int, tuple[UnderWay, ...]] = field(default_factory=dict[int, tuple[UnderWay, ...]])
     answers: Answers = field(default_factory=Answers)
+    bases: dict[int, str] = field(default_factory=dict[int, str])
     _judging: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def situation(self) -> Situation:
         """What the search policy sees now."""
         config = self.config
-        return Situation(self.population, self.recorder.generation, config.search, config.seed or 0)
+        busy = frozenset(base for lane, base in self.bases.items() if lane != self.recorder.lane)
+        return Situation(self.population, self.recorder.generation, config.search, config.seed or 0, busy)
 
     def under_way(self) -> tuple[UnderWay, ...]:
         """What other lanes have decided to try in the generations they are in."""

@@ -60,6 +60,7 @@ class Lane:
             await asyncio.wait({conversation}, timeout=_LEAVE_S)
             raise
         lab.running.pop(self.number, None)
+        lab.bases.pop(self.number, None)
         if lab.failure is not None:
             raise lab.failure
         return hypotheses.nothing_to_try if hypotheses is not None else None

@@ -20,6 +20,8 @@ from .interrupts import Halted, Interrupted, LimitHit, ModelGone, RecordingOver,
 from .lab import Lab
 from .lane import Lane, lane_of
 from .past import Past
+from .policies.headroom import no_headroom
+from .policies.meaning import shared_meaning
 from .population import Population
 from .recorder import Recorder, new_run_folder
 from .run import BestKernel, Run, RunInfo, RunStatus
@@ -83,6 +85,7 @@ class SessionLoop:
             config=config,
             policy=setup.policy,
             prompts=setup.prompts,
+            meaning=shared_meaning(config.search.close_in_meaning),
             stop=stop,
         )
         self._confirmation = Confirmation(self._lab, setup.judge)
@@ -239,7 +242,7 @@ class SessionLoop:
         try:
             for generation in generations:
                 past = self._past.conversations.get(generation) if self._past is not None else None
-                if self._nothing_to_try is not None and (past is None or not past.started):
+                if (past is None or not past.started) and self._is_enough():
                     return
                 self._lab.stop.check()
                 self._lab.budget.check_evaluation()
@@ -252,6 +255,12 @@ class SessionLoop:
         except BaseException:
             self._lab.stop.halt()
             raise
+
+    def _is_enough(self) -> bool:
+        """Whether no other conversation is worth beginning; `_nothing_to_try` then says why."""
+        if self._nothing_to_try is None:
+            self._nothing_to_try = no_headroom(self._lab.population, self._setup.config.search)
+        return self._nothing_to_try is not None
 
     def _require_answers(self) -> None:
         """A session in which no model ever answered has found out nothing: raise rather than report on it."""

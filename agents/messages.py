@@ -20,6 +20,7 @@ __all__ = [
     "Finding",
     "GenerationTask",
     "Hypotheses",
+    "Refusal",
     "Selection",
     "StepFailed",
     "Stopped",
@@ -89,8 +90,25 @@ class Choice(_Content):
     criterion: str
 
 
+class Refusal(_Content):
+    """An experiment that does not run because it repeats one that was tried (`candidate_id`), or another of
+    the same list (`repeats`); `similarity` is the cosine of their meanings."""
+
+    experiment: int
+    candidate_id: str | None = None
+    repeats: int | None = None
+    similarity: float
+
+    @property
+    def text(self) -> str:
+        what = (
+            f"candidate {self.candidate_id}" if self.candidate_id else f"experiment {(self.repeats or 0) + 1}"
+        )
+        return f"repeats {what} (similarity {self.similarity:.2f})"
+
+
 class Hypotheses(_Content):
-    """The Researcher's avenues and experiments, and which of them run.
+    """The Researcher's avenues and experiments, which of them run, and which are `refused` as repetitions.
 
     `nothing_to_try` is the reason when there is no experiment at all.
     """
@@ -99,6 +117,7 @@ class Hypotheses(_Content):
     avenues: tuple[Avenue, ...] = ()
     experiments: tuple[Experiment, ...] = ()
     chosen: tuple[Choice, ...] = ()
+    refused: tuple[Refusal, ...] = ()
     nothing_to_try: str | None = None
 
     @property
@@ -112,8 +131,9 @@ class Hypotheses(_Content):
             cited = f"; cites {', '.join(one.citations)}" if one.citations else ""
             lines.append(
                 f"{number}. ({choice.criterion}) {one.description} "
-                f"[{predicted}, innovation {one.innovation:.0f}{cited}]"
+                f"[{one.strategy}; {predicted}, innovation {one.innovation:.0f}{cited}]"
             )
+        lines += [f"Not run: experiment {one.experiment + 1} {one.text}." for one in self.refused]
         return "\n".join(lines)
 
 

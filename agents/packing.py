@@ -89,6 +89,7 @@ def _steps(request: Request) -> list[tuple[str, dict[str, object]]]:
                 ("the Reference", {"reference": None}),
                 ("passages", {"passages": ()}),
                 ("digest", {"digest": ()}),
+                ("the record of the strategies", {"strategies": ()}),
             ]
             if request.tuning is not None:
                 fewer = request.tuning.model_copy(update={"tried": request.tuning.tried[:40]})

@@ -28,11 +28,13 @@ __all__ = [
     "PassageView",
     "PopulationRow",
     "ProblemView",
+    "RefusedView",
     "Request",
     "ResearchRequest",
     "ResultView",
     "SelectRequest",
     "ShapeView",
+    "StrategyView",
     "TriedTuning",
     "Tuning",
     "UnderWay",
@@ -94,13 +96,39 @@ class PopulationRow(_View):
 
 
 class DigestLine(_View):
-    """One thing learnt, with the candidate that is its evidence."""
+    """One thing learnt; candidate and event (its evaluation in the record) are the evidence."""
 
     candidate_id: str
+    event: int | None = None
     strategy: str
     tried: str
     result: str
     lesson: str = ""
+
+
+class StrategyView(_View):
+    """What came of one strategy so far; uplifts are percent over the Base, `best_id` is the evidence.
+
+    `coverage` is the share of predicted ranges that held, `bias` the median of measured less predicted.
+    """
+
+    strategy: str
+    tried: int
+    accepted: int
+    median_uplift: float | None = None
+    best_uplift: float | None = None
+    best_id: str | None = None
+    coverage: float | None = None
+    bias: float | None = None
+
+
+class RefusedView(_View):
+    """An experiment of the last answer that repeats one already tried; `result` is what came of that."""
+
+    description: str
+    candidate_id: str | None = None
+    result: str = ""
+    similarity: float
 
 
 class PassageView(_View):
@@ -175,6 +203,9 @@ class ResearchRequest(_View):
 
     It is the request of one of `lanes` conversations that go on side by side; what the others have decided
     to try is `under_way`.
+    `goal` is what the search policy asks for, `focus` where the Base is furthest from the speed of light,
+    `strategies` what came of each so far, `strategy_names` the names an experiment may be filed under.
+    `refused` are experiments of the last answer that repeat what was tried: others are wanted.
     """
 
     request: Literal["research"] = "research"
@@ -187,9 +218,13 @@ class ResearchRequest(_View):
     reference: KernelView | None = None
     reasons: str = ""
     goal: str = ""
+    focus: str = ""
     tuning: Tuning | None = None
     digest: tuple[DigestLine, ...] = ()
+    strategies: tuple[StrategyView, ...] = ()
+    strategy_names: tuple[str, ...] = ()
     calibration: str = ""
+    refused: tuple[RefusedView, ...] = ()
     passages: tuple[PassageView, ...] = ()
     lane: int = 1
     lanes: int = 1

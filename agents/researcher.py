@@ -2,26 +2,32 @@
 
 Asked with a `ResearchRequest`; its model may call ``search_literature(query)`` and answers with one JSON
 object (`ResearchReply`). Which experiments run is not the model's choice: the most innovative, the one with
-the highest maximum, the one with the highest minimum, all distinct.
+the highest maximum, the one with the highest minimum, all distinct, and none that repeats what was tried.
+Where too few are left, the model is told which repeat what, and asked once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated
 
 from autogen_core.tools import FunctionTool
 from pydantic import BaseModel, Field, field_validator, model_validator
 
+from kernel_scientist.sandbox.errors import UnusableEnvironment
+
 from .agent import ScientistAgent
 from .chat import Progress
-from .digest import calibration_of, digest_of
+from .digest import digest_of, result_of
 from .interrupts import BadReply
-from .messages import Avenue, Choice, Experiment, Hypotheses
+from .messages import Avenue, Choice, Experiment, Hypotheses, Refusal
+from .policies.headroom import focus_of
+from .policies.repeats import find_repeats
+from .policies.strategy import STRATEGIES, strategy_named
 from .population import Member
 from .replies import clean, quote_json, read_json
-from .requests import PassageView, ResearchRequest
-from .views import kernel_view, tuning_of
+from .requests import PassageView, RefusedView, ResearchRequest
+from .views import calibration_text, kernel_view, strategy_views, tuning_of
 
 __all__ = ["ExperimentReply", "ResearchReply", "ResearcherAgent", "choose_experiments"]
 
@@ -83,14 +89,30 @@ class ResearcherAgent(ScientistAgent):
             reference=None if reference is None else kernel_view(lab.population[reference]),
             reasons=progress.selection.reasons,
             goal=progress.selection.goal,
+            focus=focus_of(base, lab.config.search),
             tuning=tuning_of(base, lab.population),
             digest=digest_of(lab.population),
-            calibration=calibration_of(lab.population),
+            strategies=strategy_views(lab.population),
+            strategy_names=STRATEGIES,
+            calibration=calibration_text(lab.population),
             passages=tuple(passages),
             lane=lab.recorder.lane,
             lanes=lab.config.lanes,
             under_way=lab.under_way(),
         )
+        first = self._screened(await self._ask_for(request, shown), base)
+        wanted = lab.config.experiments
+        if not first.refused or len(_fresh(first)) >= wanted:
+            return self._chosen(first)
+        again = request.model_copy(update={"searches": 0, "refused": self._refused_views(first)})
+        second = await self._ask_for(again, shown)
+        if second.nothing_to_try:
+            return self._chosen(first) if _fresh(first) else second
+        # What was fresh in the first answer still is; it comes after what was asked for since.
+        both = second.model_copy(update={"experiments": (*second.experiments, *_fresh(first))})
+        return self._chosen(self._screened(both, base))
+
+    async def _ask_for(self, request: ResearchRequest, shown: dict[str, PassageView]) -> Hypotheses:
         tools = [self._search_tool(shown)] if request.searches else []
         found = await self.ask(
             request,
@@ -99,8 +121,40 @@ class ResearcherAgent(ScientistAgent):
             tool_rounds=request.searches,
             form=ResearchReply,
         )
-        assert found is not None
+        assert found is not None, "searching is never enough"
         return found
+
+    def _screened(self, found: Hypotheses, base: Member) -> Hypotheses:
+        """With the repetitions marked. Without the embedding model there are none, which is noted."""
+        try:
+            refused = find_repeats(found.experiments, base, self._lab.population, self._lab.meaning)
+        except UnusableEnvironment as error:
+            self._lab.note(self.name, f"repetitions are not looked for: {error}")
+            return found
+        return found.model_copy(update={"refused": refused})
+
+    def _chosen(self, found: Hypotheses) -> Hypotheses:
+        """With the experiments that run."""
+        barred = {one.experiment for one in found.refused}
+        chosen = choose_experiments(found.experiments, self._lab.config.experiments, barred)
+        return found.model_copy(update={"chosen": chosen})
+
+    def _refused_views(self, found: Hypotheses) -> tuple[RefusedView, ...]:
+        return tuple(
+            RefusedView(
+                description=found.experiments[one.experiment].description,
+                candidate_id=one.candidate_id,
+                result=self._result_of(found, one),
+                similarity=round(one.similarity, 2),
+            )
+            for one in found.refused
+        )
+
+    def _result_of(self, found: Hypotheses, refusal: Refusal) -> str:
+        if refusal.candidate_id is not None:
+            return result_of(self._lab.population[refusal.candidate_id])
+        assert refusal.repeats is not None
+        return clean(f"the same as: {found.experiments[refusal.repeats].description}", 300)
 
     def _first_query(self, base: Member) -> str:
         """What to look up before the model is asked: the problem, the tunables, what limits the kernel."""
@@ -145,15 +199,19 @@ class ResearcherAgent(ScientistAgent):
                 for one in reply.avenues
             ),
             experiments=tuple(experiments),
-            chosen=choose_experiments(experiments, self._lab.config.experiments),
         )
+
+
+def _fresh(found: Hypotheses) -> tuple[Experiment, ...]:
+    barred = {one.experiment for one in found.refused}
+    return tuple(one for index, one in enumerate(found.experiments) if index not in barred)
 
 
 def _experiment(reply: ExperimentReply, shown: dict[str, PassageView]) -> Experiment:
     return Experiment(
         description=clean(reply.description, 1_500),
         rubric=tuple(clean(line, 800) for line in reply.rubric),
-        strategy=clean(reply.strategy, 60),
+        strategy=strategy_named(reply.strategy),
         uplift_min=reply.uplift_min,
         uplift_max=reply.uplift_max,
         innovation=reply.innovation,
@@ -162,17 +220,19 @@ def _experiment(reply: ExperimentReply, shown: dict[str, PassageView]) -> Experi
     )
 
 
-def choose_experiments(experiments: Sequence[Experiment], count: int) -> tuple[Choice, ...]:
+def choose_experiments(
+    experiments: Sequence[Experiment], count: int, barred: Collection[int] = ()
+) -> tuple[Choice, ...]:
     """`count` distinct ones by turns of three criteria: innovation, highest maximum, highest minimum.
 
-    Ties go to the earlier experiment.
+    Ties go to the earlier experiment; those `barred` are passed over.
     """
     criteria: tuple[tuple[str, Callable[[Experiment], float]], ...] = (
         ("most innovative", lambda one: one.innovation),
         ("highest maximum", lambda one: one.uplift_max),
         ("highest minimum", lambda one: one.uplift_min),
     )
-    left = list(range(len(experiments)))
+    left = [index for index in range(len(experiments)) if index not in barred]
     chosen: list[Choice] = []
     while left and len(chosen) < count:
         criterion, worth = criteria[len(chosen) % len(criteria)]

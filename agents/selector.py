@@ -37,7 +37,9 @@ class SelectorAgent(ScientistAgent):
 
     async def speak(self, progress: Progress) -> Selection:  # noqa: ARG002 - it needs nothing of what was said
         parents = self._lab.policy.choose(self._lab.situation)
-        return await self._ask_model() if parents is None else self._as_chosen(parents)
+        selection = await self._ask_model() if parents is None else self._as_chosen(parents)
+        self._lab.bases[self._lab.recorder.lane] = selection.base_id
+        return selection
 
     async def _ask_model(self) -> Selection:
         population = self._lab.population

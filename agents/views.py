@@ -7,6 +7,7 @@ from dataclasses import asdict
 from kernel_scientist.tools.problem import Problem
 
 from .digest import summary_of
+from .policies.record import StrategyRecord, calibration_of, strategy_records
 from .population import Member, Population
 from .replies import clean
 from .requests import (
@@ -16,16 +17,19 @@ from .requests import (
     ProblemView,
     ResultView,
     ShapeView,
+    StrategyView,
     TriedTuning,
     Tuning,
 )
 
 __all__ = [
     "attempt_view",
+    "calibration_text",
     "kernel_view",
     "population_rows",
     "problem_view",
     "result_view",
+    "strategy_views",
     "tuning_of",
     "uplift",
 ]
@@ -131,6 +135,31 @@ def tuning_of(base: Member, population: Population) -> Tuning | None:
         constants=dict(plan.constants),
         tried=tuple(tried),
     )
+
+
+def strategy_views(population: Population) -> tuple[StrategyView, ...]:
+    """What came of each strategy so far."""
+    return tuple(_strategy_view(one) for one in strategy_records(population))
+
+
+def _strategy_view(record: StrategyRecord) -> StrategyView:
+    held = record.calibration
+    return StrategyView(
+        strategy=record.strategy,
+        tried=record.tried,
+        accepted=record.accepted,
+        median_uplift=_rounded(record.median_uplift, 1),
+        best_uplift=_rounded(record.best_uplift, 1),
+        best_id=record.best_id,
+        coverage=_rounded(held.coverage if held else None, 2),
+        bias=_rounded(held.bias if held else None, 1),
+    )
+
+
+def calibration_text(population: Population) -> str:
+    """How well the predictions so far held; empty before the first measurement."""
+    held = calibration_of(one.finding for one in population if one.finding is not None)
+    return "" if held is None else f"So far {held}."
 
 
 def attempt_view(member: Member, *, with_source: bool) -> AttemptView:

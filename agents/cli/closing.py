@@ -16,6 +16,7 @@ from kernel_scientist.tools.evaluation import Comparison, Evaluation, ShapeTimin
 from kernel_scientist.tools.problem import RECORDED
 
 from .judged import how_compared, light_share, resource_lines, timing_lines
+from .learnt import learnt_lines, learnt_values
 from .lines import reference
 from .places import resume_command
 from .text import count, duration, indent, interval, one_line, percent
@@ -86,6 +87,7 @@ def run_lines(run: Run) -> list[str]:
         path = _shown(run.path / info.best.path)
         lines += ["", f"best kernel   {path}   (candidate {info.best.candidate_id})"]
     lines += _timing_part(facts, info.target) + _resource_part(facts, info.target)
+    lines += learnt_lines(run.candidates())
     meaning = meaning_of(info.target)
     lines += ["", *meaning] if meaning else []
     return [*lines, "", *_next_lines(run)]
@@ -207,6 +209,7 @@ def closing_values(result: SessionResult) -> dict[str, Any]:
         "totals": info.totals.model_dump(mode="json"),
         "best": _best_values(run),
         "resume": resume_command(run.path) if info.status in _RESUMABLE else None,
+        **learnt_values(run.candidates()),
         "timings": TypeAdapter(tuple[ShapeTiming, ...]).dump_python(tuple(timings), mode="json"),
         "speed_of_light_share": _overall_share(timings),
         "gfx942": {

@@ -89,11 +89,14 @@ def _hypotheses(plan: Hypotheses) -> Iterator[Line]:
     chosen = {choice.experiment: choice.criterion for choice in plan.chosen}
     for number, one in enumerate(plan.experiments):
         yield from _experiment(number, one, chosen.get(number))
+    for refusal in plan.refused:
+        yield f"  experiment {refusal.experiment + 1} {refusal.text}, so it does not run", ""
 
 
 def _experiment(number: int, one: Experiment, criterion: str | None) -> Iterator[Line]:
     runs = f"runs: {criterion}" if criterion is not None else "not run"
-    yield f"  experiment {number + 1} ({runs}): {one_line(one.description)}", ""
+    strategy = f", {one_line(one.strategy, 40)}"
+    yield f"  experiment {number + 1} ({runs}{strategy}): {one_line(one.description)}", ""
     predicted = f"predicted {one.uplift_min:+.0f} % to {one.uplift_max:+.0f} %"
     innovation = f", innovation {one.innovation:.0f} of 100"
     cites = f"; cites {', '.join(one.citations)}" if one.citations else ""
