@@ -114,16 +114,21 @@ def tuning_of(base: Member, population: Population) -> Tuning | None:
         return None
     plan = base.kernel.plan
     names = tuple(plan.tune)
-    tried = [
-        TriedTuning(
+    best: dict[tuple[int | float | str, ...], TriedTuning] = {}
+    for one in population:
+        if one.kernel is None or one.evaluation is None or set(one.kernel.plan.tune) != set(names):
+            continue
+        values = tuple(one.kernel.plan.constants[name] for name in names)
+        row = TriedTuning(
             candidate_id=one.id,
-            values=tuple(one.kernel.plan.constants[name] for name in names),
+            values=values,
             verdict=one.evaluation.verdict.value,
             speedup=_rounded(one.speedup, 6),
         )
-        for one in population
-        if one.kernel is not None and one.evaluation is not None and set(one.kernel.plan.tune) == set(names)
-    ]
+        # The same values in other code: what they are good for is what they did at best.
+        if values not in best or (row.speedup or 0.0) > (best[values].speedup or 0.0):
+            best[values] = row
+    tried = list(best.values())
     if len(tried) > TRIED:
         ranked = sorted(tried, key=lambda one: -(one.speedup or 0.0))
         kept = {one.candidate_id: one for one in (*ranked[: TRIED // 2], *tried[-TRIED // 2 :])}
