@@ -21,7 +21,7 @@ import time
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, final
+from typing import IO, Any, cast, final
 
 from ..errors import UnusableEnvironment
 from . import bootstrap
@@ -172,12 +172,12 @@ class Connection:
                 self._read(deadline)
             text = bytes(self._received[end + 1 : end + 1 + size])
             del self._received[: end + 1 + size]
-            message = json.loads(text, parse_constant=_refuse_constant)
+            message: Any = json.loads(text, parse_constant=_refuse_constant)
             if not isinstance(message, dict):
                 raise ValueError("not an object")
         except (ValueError, RecursionError):
             raise ConnectionLost(f"{self.address} sent what is not a message of kernel-scientist.") from None
-        return message
+        return cast("dict[str, Any]", message)
 
     def _write(self, data: bytes, timeout_s: float) -> None:
         with self._sending:

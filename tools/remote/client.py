@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar, cast, final
 
 from kernel_scientist import sandbox, tools
 from kernel_scientist.sandbox.errors import KernelScientistError
@@ -99,7 +99,8 @@ class Link:
         where = str(self.connection.address)
         if isinstance(said, str):
             return RemoteFault(f"On {where}: {' '.join(clean(said).split()).rstrip('.')}.")
-        return exception_of(parse_reply(Fault, said if isinstance(said, dict) else {}), where)
+        fault = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+        return exception_of(parse_reply(Fault, fault), where)
 
 
 @final

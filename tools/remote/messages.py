@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
@@ -184,7 +184,8 @@ _KINDS: tuple[tuple[Kind, type[KernelScientistError]], ...] = (
 
 def fault_of(error: KernelScientistError) -> Fault:
     """`error` as a message."""
-    kind: Kind = next((kind for kind, cls in _KINDS if isinstance(error, cls)), "internal")
+    known: list[Kind] = [kind for kind, cls in _KINDS if isinstance(error, cls)]
+    kind: Kind = known[0] if known else "internal"
     return Fault(kind=kind, message=str(error)[:_LONGEST_TEXT])
 
 
@@ -223,13 +224,15 @@ def parse_comparison(data: object, *, key_a: str, key_b: str) -> Comparison:
     tree = _bounded(data)
     if not isinstance(tree, dict):
         raise ValueError("not a comparison")
-    a, b = _evaluation(tree.get("a")), _evaluation(tree.get("b"))
+    parts = cast("dict[str, Any]", tree)
+    a, b = _evaluation(parts.get("a")), _evaluation(parts.get("b"))
     if (a.kernel_key, b.kernel_key) != (key_a, key_b):
         raise ValueError("a comparison of something that was not asked for")
-    return _COMPARISON.validate_python({**_open_ended(tree), "a": a, "b": b})
+    return _COMPARISON.validate_python({**_open_ended(parts), "a": a, "b": b})
 
 
 _COMPARISON = TypeAdapter(Comparison)
+_INTERVAL = {"value", "low", "high", "level"}
 
 
 def _evaluation(tree: object) -> Evaluation:
@@ -239,14 +242,11 @@ def _evaluation(tree: object) -> Evaluation:
 def _open_ended(tree: Any) -> Any:
     """`tree` with infinity where `Interval.to_dict` wrote ``null``, as JSON has no infinity."""
     if isinstance(tree, dict):
-        opened = {name: _open_ended(value) for name, value in tree.items()}
-        return (
-            {**opened, "high": math.inf} if opened.keys() == _INTERVAL and opened["high"] is None else opened
-        )
-    return [_open_ended(item) for item in tree] if isinstance(tree, list) else tree
-
-
-_INTERVAL = {"value", "low", "high", "level"}
+        entries = cast("dict[str, Any]", tree)
+        if entries.keys() == _INTERVAL and entries["high"] is None:
+            return {**entries, "high": math.inf}
+        return {name: _open_ended(value) for name, value in entries.items()}
+    return [_open_ended(item) for item in cast("list[Any]", tree)] if isinstance(tree, list) else tree
 
 
 def _bounded(tree: Any, depth: int = 0) -> Any:
@@ -256,13 +256,15 @@ def _bounded(tree: Any, depth: int = 0) -> Any:
     if isinstance(tree, str):
         return clean(tree, _LONGEST_TEXT)
     if isinstance(tree, dict):
-        if len(tree) > _MOST_ITEMS:
+        entries = cast("dict[str, Any]", tree)
+        if len(entries) > _MOST_ITEMS:
             raise ValueError("too many entries")
-        return {clean(str(name), 200): _bounded(value, depth + 1) for name, value in tree.items()}
+        return {clean(name, 200): _bounded(value, depth + 1) for name, value in entries.items()}
     if isinstance(tree, list):
-        if len(tree) > _MOST_ITEMS:
+        items = cast("list[Any]", tree)
+        if len(items) > _MOST_ITEMS:
             raise ValueError("too many items")
-        return [_bounded(item, depth + 1) for item in tree]
+        return [_bounded(item, depth + 1) for item in items]
     if isinstance(tree, float) and not math.isfinite(tree):
         raise ValueError("a number that is not finite")
     return tree
