@@ -246,7 +246,10 @@ def _open_ended(tree: Any) -> Any:
         if entries.keys() == _INTERVAL and entries["high"] is None:
             return {**entries, "high": math.inf}
         return {name: _open_ended(value) for name, value in entries.items()}
-    return [_open_ended(item) for item in cast("list[Any]", tree)] if isinstance(tree, list) else tree
+    if isinstance(tree, list):
+        items: list[Any] = tree
+        return [_open_ended(item) for item in items]
+    return tree
 
 
 def _bounded(tree: Any, depth: int = 0) -> Any:
@@ -261,7 +264,7 @@ def _bounded(tree: Any, depth: int = 0) -> Any:
             raise ValueError("too many entries")
         return {clean(name, 200): _bounded(value, depth + 1) for name, value in entries.items()}
     if isinstance(tree, list):
-        items = cast("list[Any]", tree)
+        items: list[Any] = tree
         if len(items) > _MOST_ITEMS:
             raise ValueError("too many items")
         return [_bounded(item, depth + 1) for item in items]
