@@ -24,6 +24,7 @@ from .policies.headroom import no_headroom
 from .policies.meaning import shared_meaning
 from .population import Population
 from .recorder import Recorder, new_run_folder
+from .report import write_report
 from .run import BestKernel, Run, RunInfo, RunStatus
 from .run_lock import RunLock
 from .session import Best, SessionResult
@@ -106,7 +107,12 @@ class SessionLoop:
             raise
 
     async def run(self) -> SessionResult:
-        """Run to the end; whatever happens, the run folder says how it ended."""
+        """Run to the end; whatever happens, the run folder says how it ended, and reports on it."""
+        result = await self._run_to_end()
+        write_report(self._run)
+        return result
+
+    async def _run_to_end(self) -> SessionResult:
         try:
             self._start()
             await self._begin()
@@ -334,6 +340,7 @@ class SessionLoop:
             )
         with contextlib.suppress(KernelScientistError, ValueError):
             self._update_info(status=status, stop_reason=reason, exit_code=code, finished=datetime.now(UTC))
+            write_report(self._run)
 
     def _update_info(self, **changes: object) -> None:
         changes["totals"] = self._lab.budget.totals

@@ -6,6 +6,7 @@
   events.jsonl     one event a line; a damaged line (a writer killed in mid-write) is passed over
   candidates/0007/ kernel.hip, evaluation.json, compile.log, report.md
   best/            the winning kernel and its evidence
+  report.md        all of it for a colleague to read, written when the session ends
 """
 
 from __future__ import annotations
