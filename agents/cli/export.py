@@ -43,10 +43,13 @@ class _Chosen:
 @click.option("--problem", metavar="PROBLEM", help="What a KERNEL computes: a bundled name, or a folder.")
 @click.option(
     "--language",
-    type=click.Choice(["hip"]),
+    type=click.Choice(["hip", "python"]),
     default="hip",
     show_default=True,
-    help="hip: one file for hipcc.",
+    help="hip: one file for hipcc. python: code objects, and a launcher through HIP's module API.",
+)
+@click.option(
+    "--arch", default="gfx942", show_default=True, metavar="NAME", help="The GPU that code objects are for."
 )
 @click.option("--output", metavar="FILE", help="Where it goes.  [default: a name in this folder]")
 @click.option(
@@ -59,6 +62,7 @@ def export(
     candidate: str | None,
     problem: str | None,
     language: str,
+    arch: str,
     output: str | None,
     vectors: Path | None,
     runs_dir: Path | None,
@@ -73,7 +77,7 @@ def export(
     Exit code 2: there is no such kernel, or its plan cannot be exported.
     """
     chosen = _choose(what, candidate, problem, runs_dir)
-    exported = _export(chosen)
+    exported = _export(chosen, language, arch)
     path = _place(output, chosen, _SUFFIX[language])
     _write(path, exported.text.encode(), chosen)
     written = [path]
@@ -174,14 +178,17 @@ def _measured(info: RunInfo, candidate: Candidate) -> tuple[str, ...]:
     return (sentence, CPU_CAUTION) if info.target == "cpu" else (sentence,)
 
 
-def _export(chosen: _Chosen) -> Exported:
+def _export(chosen: _Chosen, language: str, arch: str) -> Exported:
     from importlib.metadata import version
 
+    from kernel_scientist.sandbox.compiler import open_compiler
     from kernel_scientist.tools.errors import PlanError
-    from kernel_scientist.tools.export import Provenance, export_hip
+    from kernel_scientist.tools.export import Provenance, export_hip, export_python
 
     provenance = Provenance(chosen.source, chosen.measured, version("kernel-scientist"))
     try:
+        if language == "python":
+            return export_python(chosen.kernel, chosen.problem, provenance, open_compiler(arch))
         return export_hip(chosen.kernel, chosen.problem, provenance)
     except PlanError as error:
         raise error.as_usage_error() from None
