@@ -12,7 +12,7 @@ from kernel_scientist.tools.describe import resources_line
 from .judged import how_compared, timing_lines, verdict_line
 from .lines import event_line, reference
 from .output import Style
-from .text import clean, interval, one_line, quote, times
+from .text import clean, cut, interval, one_line, quote, times
 
 __all__ = ["story_lines"]
 
@@ -149,9 +149,9 @@ def _candidate(event: ev.CandidateCreated, diffs: bool) -> Iterator[Line]:
         return
     lines = clean(event.diff).split("\n")
     for line in lines[:_DIFF_LIMIT]:
-        yield f"    {line[:_DIFF_WIDTH]}", {"+": "good", "-": "bad"}.get(line[:1], "")
+        yield f"    {cut(line, _DIFF_WIDTH)}", {"+": "good", "-": "bad"}.get(line[:1], "")
     if len(lines) > _DIFF_LIMIT:
-        yield f"    ({len(lines) - _DIFF_LIMIT} more lines in the record)", "dim"
+        yield f"    ({len(lines) - _DIFF_LIMIT} more lines; `transcript code` has them)", "dim"
 
 
 def _evaluation(event: ev.EvaluationFinished) -> Iterator[Line]:

@@ -11,6 +11,7 @@ __all__ = [
     "clean",
     "columns",
     "count",
+    "cut",
     "duration",
     "indent",
     "interval",
@@ -39,10 +40,15 @@ def one_line(text: str, limit: int | None = None) -> str:
 def quote(text: str, by: str = "  ") -> str:
     """The cleaned text marked as somebody's words: ``| `` before each line, so that none passes for ours."""
     lines = clean(text).strip().split("\n")
-    shown = [f"{by}| {line[:_QUOTED_WIDTH]}".rstrip() for line in lines[:_QUOTED_LINES]]
+    shown = [f"{by}| {cut(line, _QUOTED_WIDTH)}".rstrip() for line in lines[:_QUOTED_LINES]]
     if len(lines) > _QUOTED_LINES:
         shown.append(f"{by}({len(lines) - _QUOTED_LINES} more lines)")
     return "\n".join(shown)
+
+
+def cut(line: str, width: int) -> str:
+    """The line, or its first `width` characters and how many there are more."""
+    return line if len(line) <= width else f"{line[:width]}… ({len(line) - width} more characters)"
 
 
 def count(number: int, noun: str) -> str:

@@ -11,10 +11,13 @@ import click
 from .app import LazyCommand, LazyGroup
 from .output import echo, echo_all, json_option, print_json, remark
 from .places import resolve_runs_dir, runs_dir_option
-from .text import columns, count, duration, interval
+from .text import columns, duration, interval
+from .transcript_filters import filter_options, select_entries
 
 if TYPE_CHECKING:
-    from kernel_scientist.agents import Event, Run
+    from kernel_scientist.agents import Run
+    from kernel_scientist.agents.transcript.filters import EventFilter
+    from kernel_scientist.agents.transcript.record import Entry, Record
 
 __all__ = ["list_command", "show", "tail", "transcript"]
 
@@ -27,6 +30,10 @@ _POLL_S = 0.3
         "list": LazyCommand("transcript:list_command", "List the runs."),
         "show": LazyCommand("transcript:show", "Show what the agents said, tried and measured."),
         "tail": LazyCommand("transcript:tail", "Follow a run, a line an event."),
+        "code": LazyCommand("transcript_code:code", "Print a candidate, or what it changed."),
+        "search": LazyCommand("transcript_search:search", "Find words in the records of all runs."),
+        "export": LazyCommand("transcript_export:export", "Write a run as HTML, Markdown, JSON or CSV."),
+        "schema": LazyCommand("transcript_search:schema", "Print the JSON schema of the events."),
         "view": LazyCommand("transcript_view:view", "Show a run as a page in the browser."),
     },
 )
@@ -82,49 +89,44 @@ def _row(run: Run, damage: str) -> tuple[str, ...]:
 
 @click.command()
 @click.argument("run", metavar="[RUN]", default="last")
-@click.option("--generation", type=click.IntRange(min=0), metavar="N", help="Only this generation.")
+@filter_options
 @click.option("--no-diff", is_flag=True, help="Leave the candidates' diffs out.")
 @runs_dir_option
 @json_option
-def show(run: str, generation: int | None, no_diff: bool, runs_dir: Path | None, as_json: bool) -> int:
+def show(run: str, wanted: EventFilter, no_diff: bool, runs_dir: Path | None, as_json: bool) -> int:
     """Show what the agents of RUN said, cited, tried and measured, in order.
 
     Every line ends with the event it comes from: [#42] is the line of events.jsonl with seq 42.
     """
     from kernel_scientist.agents import Run
+    from kernel_scientist.agents.transcript.opened import OpenedRun
 
     from .closing import run_lines
     from .story import story_lines
 
-    opened = Run.open(run, runs_dir=resolve_runs_dir(runs_dir))
-    info = opened.info
-    events = [one for one in opened.events() if generation is None or one.generation == generation]
-    if generation is not None and not events:
-        raise click.UsageError(_no_generation(opened, generation))
-    faults = [*opened.record_faults(), *opened.missing_files()]
+    opened = OpenedRun.of(Run.open(run, runs_dir=resolve_runs_dir(runs_dir)))
+    info = opened.run.info
+    entries = select_entries(opened, wanted)
+    events = opened.record.events(entries)
+    faults = [*opened.record.faults(), *opened.run.missing_files()]
     if as_json:
         told = [one.model_dump(mode="json") for one in events]
         print_json({"run": info.model_dump(mode="json"), "events": told, "faults": faults})
         return 0
-    for line, style in story_lines(opened, events, diffs=not no_diff):
+    for line, style in story_lines(opened.run, events, diffs=not no_diff):
         echo(line, style)
-    if generation is None and info.status != "running":
+    if not wanted.is_set and info.status != "running":
         echo()
         echo("the outcome", "heading")
-        echo_all(run_lines(opened))
+        echo_all(run_lines(opened.run))
     for fault in faults:
         remark(fault)
     return 0
 
 
-def _no_generation(run: Run, generation: int) -> str:
-    last = max((one.generation for one in run.events()), default=0)
-    there = f"it has {count(last, 'generation')}" if last else "its record holds none"
-    return f"Run {run.id} has no generation {generation}; {there}"
-
-
 @click.command()
 @click.argument("run", metavar="[RUN]", default="last")
+@filter_options
 @click.option(
     "--lines",
     "-n",
@@ -134,43 +136,54 @@ def _no_generation(run: Run, generation: int) -> str:
     metavar="N",
     help="How many past events to start with.",
 )
-@click.option("--no-follow", is_flag=True, help="Stop at the last event instead of waiting for more.")
+@click.option(
+    "-f",
+    "--follow/--no-follow",
+    default=True,
+    help="Wait for more events until the run is over, or stop at the last one.  [default: follow]",
+)
 @runs_dir_option
 @json_option
-def tail(run: str, lines: int, no_follow: bool, runs_dir: Path | None, as_json: bool) -> int:
-    """Follow RUN, a line an event, until it has finished; with --json one JSON object a line."""
-    from kernel_scientist.agents import Run
-    from kernel_scientist.agents import events as ev
+def tail(
+    run: str, wanted: EventFilter, lines: int, follow: bool, runs_dir: Path | None, as_json: bool
+) -> int:
+    """Follow RUN, a line an event, until it has finished; with --json one JSON object a line.
 
-    opened = Run.open(run, runs_dir=resolve_runs_dir(runs_dir))
-    waiting = list(opened.events())
-    seen = 0
-    for event in waiting[max(0, len(waiting) - lines) :]:
-        _print_event(event, as_json)
-    while not no_follow and not any(isinstance(one, ev.RunFinished) for one in waiting):
-        # Asked before the last look, so that nothing is missed of what was written until then.
-        over = opened.info.status != "running"
-        seen = waiting[-1].seq if waiting else seen
-        waiting = list(opened.events(start=seen))
-        for event in waiting:
-            _print_event(event, as_json)
-        if over and not waiting:
-            remark(f"The run is over ({opened.info.status}): {opened.info.stop_reason}.")
+    A line that is cut ends in …; `transcript show` has all of it.
+    """
+    from kernel_scientist.agents import Run
+    from kernel_scientist.agents.transcript.opened import OpenedRun
+
+    opened = OpenedRun.of(Run.open(run, runs_dir=resolve_runs_dir(runs_dir)))
+    record, verdicts = opened.record, opened.summary.verdicts
+    past = wanted.select(record.entries, verdicts)
+    _print_events(record, past[max(0, len(past) - lines) :], as_json)
+    while follow and not (record.entries and record.entries[-1].kind == "run_finished"):
+        # Asked before the look, so that nothing is missed of what was written until then.
+        info = opened.run.info
+        read = len(record.entries)
+        new = record.refresh()
+        _print_events(record, wanted.select(record.entries[read:], opened.summary.verdicts), as_json)
+        if info.status != "running" and not new:
+            remark(f"The run is over ({info.status}): {info.stop_reason}.")
             break
         time.sleep(_POLL_S)
-    for fault in opened.record_faults():
+    for fault in record.faults():
         remark(fault)
     return 0
 
 
-def _print_event(event: Event, as_json: bool) -> None:
+def _print_events(record: Record, entries: list[Entry], as_json: bool) -> None:
     from kernel_scientist.sandbox.printable import escape_hidden
 
     from .lines import event_line, reference
 
-    if as_json:
-        print(escape_hidden(event.model_dump_json()), flush=True)
+    if not entries:
         return
-    line = event_line(event)
-    if line is not None:
-        echo(f"{event.time:%H:%M:%S}  {line} {reference(event)}")
+    for event in record.events(entries):
+        if as_json:
+            print(escape_hidden(event.model_dump_json()), flush=True)
+            continue
+        line = event_line(event)
+        if line is not None:
+            echo(f"{event.time:%H:%M:%S}  {line} {reference(event)}")

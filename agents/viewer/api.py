@@ -28,7 +28,7 @@ from ..transcript.search import search_record, split_words
 from ..transcript.story import row_values
 from ..transcript.values import Json
 
-__all__ = ["PAGE_SIZE", "Api", "NotThere", "head_values"]
+__all__ = ["PAGE_SIZE", "Api", "NotThere", "RunApi"]
 
 PAGE_SIZE = 100
 _HITS = 200
@@ -58,7 +58,7 @@ class Api:
                 except UsageError as error:
                     raise NotThere(str(error)) from None
                 with opened.lock:
-                    return _of_run(opened, rest, words)
+                    return RunApi(opened).get(rest, words)
             case _:
                 raise NotThere(f"There is nothing at '{path}'.")
 
@@ -74,31 +74,40 @@ class Api:
         return {"hits": hits[:_HITS], "more": len(hits) > _HITS}
 
 
-def _of_run(opened: OpenedRun, rest: list[str], words: str) -> Json:
-    match rest:
-        case []:
-            return overview_values(opened)
-        case ["candidates"]:
-            rows = opened.summary.candidates.values()
-            return {"candidates": [row_values(row) for row in rows], "best_id": opened.best_id}
-        case ["candidates", name]:
-            row = opened.summary.candidates.get(name)
-            if row is None:
-                raise NotThere(f"The run has no candidate '{name}'.")
-            return candidate_values(opened, row)
-        case ["cost"]:
-            return cost_values(opened)
-        case ["state"]:
-            info = opened.info
-            live = info is not None and info.status == "running"
-            return {"last_seq": opened.record.last_seq, "live": live}
-        case ["search"]:
-            hits = _hits(opened, split_words(words), _HITS + 1)
-            return {"hits": hits[:_HITS], "more": len(hits) > _HITS}
-        case ["heads" | "items" | "events" as what, number] if number.isascii() and number.isdigit():
-            return _NUMBERED[what](opened, int(number))
-        case _:
-            raise NotThere("There is nothing at this path.")
+@final
+class RunApi:
+    """The answers on one run."""
+
+    def __init__(self, opened: OpenedRun) -> None:
+        self._opened = opened
+
+    def get(self, rest: list[str], words: str = "") -> Json:
+        """The answer to the steps after the run's id. Raises `UsageError`."""
+        opened = self._opened
+        match rest:
+            case []:
+                return overview_values(opened)
+            case ["candidates"]:
+                rows = opened.summary.candidates.values()
+                return {"candidates": [row_values(row) for row in rows], "best_id": opened.best_id}
+            case ["candidates", name]:
+                row = opened.summary.candidates.get(name)
+                if row is None:
+                    raise NotThere(f"The run has no candidate '{name}'.")
+                return candidate_values(opened, row)
+            case ["cost"]:
+                return cost_values(opened)
+            case ["state"]:
+                info = opened.info
+                live = info is not None and info.status == "running"
+                return {"last_seq": opened.record.last_seq, "live": live}
+            case ["search"]:
+                hits = _hits(opened, split_words(words), _HITS + 1)
+                return {"hits": hits[:_HITS], "more": len(hits) > _HITS}
+            case ["heads" | "items" | "events" as what, number] if number.isascii() and number.isdigit():
+                return _NUMBERED[what](opened, int(number[:12]))
+            case _:
+                raise NotThere("There is nothing at this path.")
 
 
 def _hits(opened: OpenedRun, words: tuple[str, ...], most: int) -> list[Json]:
@@ -106,7 +115,7 @@ def _hits(opened: OpenedRun, words: tuple[str, ...], most: int) -> list[Json]:
     return [{"run": opened.run.id, **asdict(hit)} for hit in found]
 
 
-def head_values(opened: OpenedRun, start: int) -> Json:
+def _heads(opened: OpenedRun, start: int) -> Json:
     """Of the events after the first `start`: what they can be filtered by, a column each."""
     entries = opened.record.entries[start:]
     return {
@@ -135,7 +144,7 @@ def _event(opened: OpenedRun, seq: int) -> Json:
 
 
 _NUMBERED: dict[str, Callable[[OpenedRun, int], Json]] = {
-    "heads": head_values,
+    "heads": _heads,
     "items": _items,
     "events": _event,
 }

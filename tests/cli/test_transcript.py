@@ -6,8 +6,10 @@ import contextlib
 import io
 import json
 import re
+import signal
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from kernel_scientist.agents.cli import main
 from kernel_scientist.agents.cli.text import clean
 
 from .conftest import Command, entry_point
-from .recorded import RUN_ID, write_run
+from .recorded import HOSTILE, RUN_ID, write_run
 
 
 @pytest.fixture
@@ -205,3 +207,98 @@ def test_tail_follows_a_run_until_it_has_finished(tmp_path: Path) -> None:
     finally:
         follower.kill()
         follower.wait()
+
+
+@pytest.mark.parametrize(
+    ("filters", "seqs"),
+    [
+        (("--agent", "selector"), {5, 6}),
+        (("--kind", "candidate_created"), {2, 12, 16}),
+        (("--candidate", "0001"), {11, 12, 13, 14, 15}),
+        (("--verdict", "compile_error"), {11, 12, 13, 14, 15}),
+        (("--agent", "coder", "--candidate", "0002"), {17}),
+    ],
+)
+def test_events_are_filtered(
+    folder: Path, capsys: pytest.CaptureFixture[str], filters: tuple[str, ...], seqs: set[int]
+) -> None:
+    assert main(["transcript", "show", str(folder), "--json", *filters]) == 0
+    assert {event["seq"] for event in json.loads(capsys.readouterr().out)["events"]} == seqs
+
+
+@pytest.mark.parametrize(
+    ("filters", "told"),
+    [
+        (("--agent", "boss"), "it has benchmarker, coder, researcher, selector"),
+        (("--candidate", "0042"), "it has 0000, 0001, 0002"),
+        (("--verdict", "accepted", "--agent", "selector", "--candidate", "0002"), "all of these filters"),
+    ],
+)
+def test_a_filter_that_nothing_meets_says_what_there_is(
+    folder: Path, capsys: pytest.CaptureFixture[str], filters: tuple[str, ...], told: str
+) -> None:
+    assert main(["transcript", "show", str(folder), *filters]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_code_prints_a_candidate_or_its_change(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(*arguments: str) -> str:
+        assert main(["transcript", "code", str(folder), *arguments]) == 0
+        return capsys.readouterr().out
+
+    assert printed() == "TILE = 32\n" == printed("2") == printed("0002")
+    assert printed("0002", "--diff").splitlines()[-2:] == ["-TILE = 16", "+TILE = 32"]
+    assert "--- 0001/kernel.hip" in printed("0002", "--against", "0001")
+    assert json.loads(printed("0001", "--json"))["source"] == f"TILE = {HOSTILE}\n"
+
+
+@pytest.mark.parametrize("arguments", [("0009",), ("0000", "--diff"), ("0002", "--against", "x")])
+def test_code_that_is_not_there_is_said(folder: Path, arguments: tuple[str, ...]) -> None:
+    assert main(["transcript", "code", str(folder), *arguments]) == 2
+
+
+def test_search_looks_into_all_runs_and_sources(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--runs-dir", str(tmp_path / "runs")]
+
+    def hits(*words: str) -> list[tuple[int, str]]:
+        assert main(["transcript", "search", *words, "--json", *where]) == 0
+        return [(hit["seq"], hit["field"]) for hit in json.loads(capsys.readouterr().out)["hits"]]
+
+    assert hits("32 BANKS") == [(8, "text")]
+    assert hits("tile", "=", "16") == [(2, "source"), (12, "diff"), (16, "diff")]
+    assert hits("larger", "tiles", "--agent", "benchmarker") == [(19, "tried")]
+    assert hits("not", "there", "at", "all") == []
+    assert main(["transcript", "search", "tile", "--limit", "1", *where]) == 0
+    assert "more than 1" in capsys.readouterr().err
+
+
+def test_the_schema_describes_every_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["transcript", "schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    known = set(schema["discriminator"]["mapping"])
+    assert {json.loads(line)["kind"] for line in (folder / "events.jsonl").read_text().splitlines()} <= known
+
+
+def test_the_page_is_served_until_ctrl_c(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs")
+    served = subprocess.Popen(
+        [*entry_point(), "transcript", "view", "last", "--json"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert served.stdout is not None
+        lines = []
+        while not lines or lines[-1] != "}\n":
+            lines.append(served.stdout.readline())
+        address = json.loads("".join(lines))["url"]
+        assert address.startswith("http://127.0.0.1:") and address.endswith(f"#/runs/{RUN_ID}")
+        with urllib.request.urlopen(address.partition("#")[0], timeout=20) as answer:
+            assert b"kernel-scientist" in answer.read()
+        served.send_signal(signal.SIGINT)
+        served.communicate(timeout=60)
+        assert served.returncode == 0
+    finally:
+        served.kill()
+        served.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -11,7 +12,8 @@ import pytest
 
 from kernel_scientist.agents.viewer.server import PageServer
 
-from .conftest import Runs
+from ..cli.recorded import write_run
+from .conftest import Runs, serving
 
 VIEWS = ("", "/conversation", "/lineage", "/candidates/0001", "/cost", "/compare", "/search")
 
@@ -215,6 +217,27 @@ def test_hostile_text_is_shown_as_text(page: Any, server: PageServer, runs: Runs
         if view == "/conversation":
             assert "<script>window.stolen=1</script>" in shown
             assert "U+001B" in shown and "U+202E" in shown
+
+
+def test_a_live_page_follows_without_a_reload(chromium: Any, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs", finished=False)
+    finished = write_run(tmp_path / "other")
+    with serving(folder.parent) as server:
+        page = chromium.new_page()
+        go(page, server, f"/runs/{folder.name}/conversation")
+        page.wait_for_selector("#live >> text=live")
+        page.evaluate("window.same = true")
+        page.locator("summary", has_text="1 avenue").click()
+        whole = (finished / "events.jsonl").read_bytes()
+        with (folder / "events.jsonl").open("ab") as record:
+            record.write(whole[(folder / "events.jsonl").stat().st_size :])
+        page.wait_for_selector(".item.comparison_finished")
+        assert page.locator("details[open] > summary", has_text="1 avenue").count() == 1
+        (folder / "run.json").write_bytes((finished / "run.json").read_bytes())
+        page.wait_for_selector("#live", state="hidden")
+        page.wait_for_selector("#announce >> text=The run has ended.", state="attached")
+        assert page.evaluate("window.same")
+        page.close()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@
     const bar = ks.clear(document.getElementById("bar-run"));
     const nav = ks.clear(document.getElementById("nav"));
     if (!here.run) return;
-    bar.append(h("a", { href: ks.place(here.run) }, here.run));
+    bar.append(h("a", { href: ks.place(here.run) }, here.run), ks.data.leftOut.length ? h("span", { class: "left-out" }, ` left out of this copy: ${ks.data.leftOut.join(", ")}`) : "");
     const current = here.view === "candidates" ? "lineage" : here.view;
     nav.append(...TABS.map(([view, name]) => h("a", { href: view === "overview" ? ks.place(here.run) : ks.place(here.run, view), "aria-current": view === current ? "page" : null }, name)));
   }

@@ -7,7 +7,7 @@
   const NAMES = {
     message: "says", model_call: "model call", tool_call: "tool call", passages_retrieved: "looks up",
     candidate_created: "new candidate", evaluation_finished: "judge", comparison_finished: "judge",
-    best_changed: "new best", generation_started: "generation", run_started: "start", run_finished: "end",
+    best_changed: "new best", generation_started: "generation", run_started: "start", run_resumed: "goes on", run_finished: "end",
     limit_reached: "limit", error: "error", speaker_selected: "is next", evaluation_started: "judge",
   };
 
@@ -128,6 +128,7 @@
     ],
     best_changed: (run, item) => h("p", {}, "Best is now ", ks.candidateLink(run, item.candidate_id), `: ${ks.interval(item.speedup)} (${item.tier})`),
     generation_started: (run, item) => h("p", {}, `Generation ${item.generation} of ${item.generations}; best so far `, ks.candidateLink(run, item.best_id), item.best_speedup ? ` at ${ks.times(item.best_speedup)}` : ""),
+    run_resumed: (run, item) => [h("p", {}, `Sitting ${item.sitting}: the run goes on in another process.`), item.notes.length ? h("ul", {}, item.notes.map((one) => h("li", {}, one))) : null],
     run_started: (run, item) => h("p", {}, `${item.problem} on ${item.target} (${item.device}), sandbox ${item.sandbox}, ${ks.count(item.generations, "generation")}`),
     run_finished: (run, item) => h("p", {}, `${ks.title(item.status)}: ${item.stop_reason}`),
     limit_reached: (run, item) => say(item.sentence),

@@ -1,0 +1,97 @@
+"""``kernel-scientist transcript export``: a run in other forms, whole or without what must not be shared."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from .output import remark
+from .places import resolve_runs_dir, runs_dir_option
+
+if TYPE_CHECKING:
+    from kernel_scientist.agents.transcript.opened import OpenedRun
+    from kernel_scientist.agents.transcript.redaction import Part, Redaction
+
+__all__ = ["export"]
+
+_FORMS = {"html": (".html", ".htm"), "md": (".md",), "json": (".json",), "csv": (".csv",)}
+_PARTS = ("code", "literature", "paths")
+
+
+@click.command()
+@click.argument("run", metavar="[RUN]", default="last")
+@click.option(
+    "--html", "form", flag_value="html", help="One page that opens from disk and needs nothing else."
+)
+@click.option("--md", "form", flag_value="md", help="Markdown for a pull request.")
+@click.option("--json", "form", flag_value="json", help="The run, its candidates and every event.")
+@click.option("--csv", "form", flag_value="csv", help="The candidates, a row each.")
+@click.option(
+    "--without", metavar="PARTS", default="",
+    help="Leave these out: code, literature (its text), paths; separated by commas.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write to FILE instead of stdout; its ending says the form.",
+)  # fmt: skip
+@runs_dir_option
+def export(run: str, form: str | None, without: str, output: Path | None, runs_dir: Path | None) -> int:
+    """Write RUN as a page, Markdown, JSON or CSV, to stdout or FILE.
+
+    `--without code,literature` leaves out sources, diffs, logs, the text of passages, and what models were
+    sent and answered, for that quotes both; what agents said in their own words stays. Read it before you
+    share it.
+    """
+    from kernel_scientist.agents import Run
+    from kernel_scientist.agents.transcript.opened import OpenedRun
+    from kernel_scientist.agents.transcript.redaction import Redaction
+    from kernel_scientist.sandbox.files import atomic_write, explained
+
+    chosen = form or _form_of(output)
+    redaction = Redaction(_parts(without))
+    opened = OpenedRun.of(Run.open(run, runs_dir=resolve_runs_dir(runs_dir)))
+    text = _written(opened, chosen, redaction)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        with explained("write the export", output):
+            atomic_write(output, text.encode("utf-8", "replace"))
+        remark(f"Wrote {output} ({len(text.encode('utf-8', 'replace')) / 1e6:.1f} MB).")
+    for fault in opened.faults():
+        remark(fault)
+    return 0
+
+
+def _form_of(output: Path | None) -> str:
+    if output is None:
+        raise click.UsageError("Say the form: --html, --md, --json or --csv, or --output with such an ending")
+    for form, endings in _FORMS.items():
+        if output.suffix.lower() in endings:
+            return form
+    raise click.UsageError(f"The ending of {output} says no form; add --html, --md, --json or --csv")
+
+
+def _parts(without: str) -> frozenset[Part]:
+    given = [part.strip() for part in without.split(",") if part.strip()]
+    for part in given:
+        if part not in _PARTS:
+            raise click.UsageError(f"'{part}' cannot be left out; there are {', '.join(_PARTS)}")
+    return frozenset(cast("list[Part]", given))
+
+
+def _written(opened: OpenedRun, form: str, redaction: Redaction) -> str:
+    from kernel_scientist.agents.transcript import exports
+    from kernel_scientist.agents.viewer.export import exported_page
+
+    match form:
+        case "html":
+            return exported_page(opened, redaction)
+        case "md":
+            return exports.run_markdown(opened, redaction)
+        case "csv":
+            return exports.candidates_csv(opened, redaction)
+        case _:
+            return exports.run_json(opened, redaction)
