@@ -9,12 +9,13 @@ LINKS := $(addprefix .links/kernel_scientist/,$(ROOMS))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test slow exploits lint types bench docs format clean
+.PHONY: help run test slow conformance exploits lint types bench docs format clean
 
 help:
 	@echo "make run     a session on the bundled matmul problem, no key and no network needed"
 	@echo "make test    the test suite; what could not run is listed with its reason"
 	@echo "make slow    the tests that take long for what they add"
+	@echo "make conformance  the mi300 target's tests on this machine's own AMD GPU"
 	@echo "make exploits  ways to fake a fast kernel, each tried on the judge, and honest look-alikes"
 	@echo "make lint    ruff, import rules      make types   mypy and pyright, strict"
 	@echo "make bench   time by stage, overhead per agent turn, spread of repeated timings"
@@ -30,6 +31,9 @@ test: .venv/.dev
 
 slow: .venv/.dev
 	$(PY) -P -m pytest --ignore=tests/exploits -m slow $(ARGS)
+
+conformance: .venv/.dev
+	$(PY) -P -m pytest --real-device -m conformance $(ARGS)
 
 exploits: .venv/.dev
 	$(PY) -P -m pytest tests/exploits $(ARGS)
