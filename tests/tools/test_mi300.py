@@ -1,4 +1,4 @@
-"""The judge on a GPU: verdicts, times, locks, several devices. What takes `machine` also runs on a real GPU."""
+"""The judge on a GPU: verdicts, times, locks, devices side by side; `machine` may be a real one."""
 
 from __future__ import annotations
 

@@ -190,10 +190,10 @@ class _Batch:
         for offset, region in step["pointers"]:
             segment[offset : offset + 8] = self._data(region).to_bytes(8, "little")
         arguments = (ctypes.c_char * len(segment)).from_buffer(segment)
-        function, grid, block = self._functions[step["kernel"]], tuple(step["grid"]), tuple(step["block"])
+        function = self._functions[step["kernel"]]
 
         def launch() -> None:
-            self._hip.launch(function, grid, block, step["lds"], self._stream, arguments)
+            self._hip.launch(function, step["grid"], step["block"], step["lds"], self._stream, arguments)
 
         return launch
 
