@@ -134,13 +134,18 @@ def _conclude(
         return BatchReport(Tampered(f"the kernel wrote to an input, or right beside it: {names}"), sensors)
     times = Times(
         tuple(done["event_ms"]),
-        tuple(nanoseconds / 1e6 for nanoseconds in done["wall_ns"]),
-        tuple(nanoseconds / 1e6 for nanoseconds in ready["empty_ns"]),
+        _milliseconds(done["wall_ns"]),
+        _milliseconds(done["waited_ns"]),
+        _milliseconds(ready["empty_ns"]),
     )
     fault = contradiction(times, steps=steps, caller_s=seconds)
     if fault is not None:
         return BatchReport(Implausible(fault), sensors)
     return BatchReport(Finished(seconds, device_s=times.device_s), sensors)
+
+
+def _milliseconds(nanoseconds: Sequence[int]) -> tuple[float, ...]:
+    return tuple(one / 1e6 for one in nanoseconds)
 
 
 def _quoted(said: str) -> str:

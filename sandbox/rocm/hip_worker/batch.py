@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from .hip import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE, NON_BLOCKING, Hip, HipError
-from .host import Memory, differs, lock_down
+from .host import Memory, differs, lock_down, waited_ns
 from .smi import open_smi
 
 __all__ = ["serve"]
@@ -65,6 +65,7 @@ class _Batch:
             False: Memory(plan["read_fd"], plan["read_bytes"], writable=False),
         }
         self._count = len(plan["offsets"])
+        self._functions: list[ctypes.c_void_p] = []
         self._allocated: list[ctypes.c_void_p] = []
         self._events: list[tuple[ctypes.c_void_p, ctypes.c_void_p]] = []
 
@@ -101,18 +102,26 @@ class _Batch:
         sensors = [self._smi.sample()]
         event_ms: list[float] = []
         wall_ns: list[int] = []
+        waits_ns: list[int] = []
         changed: dict[str, int] = {}
         scratch = ctypes.create_string_buffer(max(region["bytes"] for region in self._regions))
         for number, offsets in enumerate(self._plan["offsets"]):
             self.run_number = number
             self._write(offsets)
-            milliseconds, nanoseconds = self._timed(number)
+            milliseconds, nanoseconds, waited = self._timed(number)
             event_ms.append(milliseconds)
             wall_ns.append(nanoseconds)
+            waits_ns.append(waited)
             for name in self._read_back(offsets, scratch):
                 changed.setdefault(name, number)
         sensors.append(self._smi.sample())
-        return {"event_ms": event_ms, "wall_ns": wall_ns, "changed": changed, "sensors": sensors}
+        return {
+            "event_ms": event_ms,
+            "wall_ns": wall_ns,
+            "waited_ns": waits_ns,
+            "changed": changed,
+            "sensors": sensors,
+        }
 
     def clean(self) -> None:
         """Give everything back, so that a fault which came late is heard of."""
@@ -140,10 +149,12 @@ class _Batch:
         self._hip.call("hipEventSynchronize", stop)
         return time.perf_counter_ns() - began
 
-    def _timed(self, number: int) -> tuple[float, int]:
+    def _timed(self, number: int) -> tuple[float, int, int]:
+        """Milliseconds by the events; nanoseconds by the processor, and of them waiting for a processor."""
         # Nothing waits between the policy's work and the plan: while the GPU does the one, the host queues
         # the other, so that no time of the host's lies between the two events.
         hip, (start, stop) = self._hip, self._events[number]
+        waited = waited_ns()
         began = time.perf_counter_ns()
         self._set_caches(number)
         hip.call("hipEventRecord", start, self._stream)
@@ -152,8 +163,9 @@ class _Batch:
         hip.call("hipEventRecord", stop, self._stream)
         hip.call("hipEventSynchronize", stop)
         nanoseconds = time.perf_counter_ns() - began
+        waited = waited_ns() - waited
         hip.call("hipGetLastError")
-        return hip.elapsed_ms(start, stop), nanoseconds
+        return hip.elapsed_ms(start, stop), nanoseconds, waited
 
     def _set_caches(self, number: int) -> None:
         if self._plan["policy"] == "cold":
