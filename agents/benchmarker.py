@@ -25,7 +25,7 @@ from .replies import clean, quote_json, read_json
 from .requests import BenchmarkRequest
 from .views import EVIDENCE, result_view, uplift
 
-__all__ = ["BenchmarkerAgent", "FindingReply", "calibrate"]
+__all__ = ["BenchmarkerAgent", "FindingReply", "calibrate", "finding_on"]
 
 TOOL_ROUNDS = 3
 
@@ -66,7 +66,7 @@ class BenchmarkerAgent(ScientistAgent):
                 evidence=clean(member.evaluation.message, EVIDENCE),
                 tries_left=left,
             )
-        finding = _finding(progress, member, base, reply)
+        finding = finding_on(member, base, progress.slot, progress.experiment, reply)
         member.finding = finding
         return finding
 
@@ -145,8 +145,11 @@ def calibrate(
     return "above" if measured > experiment.uplift_max else "within"
 
 
-def _finding(progress: Progress, member: Member, base: Member, reply: FindingReply | None) -> Finding:
-    evaluation, experiment = member.evaluation, progress.experiment
+def finding_on(
+    member: Member, base: Member, slot: int, experiment: Experiment, reply: FindingReply | None
+) -> Finding:
+    """The finding on a judged member; without words of a model's the judge's figures stand alone."""
+    evaluation = member.evaluation
     assert evaluation is not None
     measured = uplift(member, base)
     words: Sequence[str] = (
@@ -157,7 +160,7 @@ def _finding(progress: Progress, member: Member, base: Member, reply: FindingRep
     tried, happened, following = (clean(text.strip(), 1_000) for text in words)
     return Finding(
         candidate_id=member.id,
-        slot=progress.slot,
+        slot=slot,
         verdict=evaluation.verdict.value,
         tried=tried,
         happened=happened,

@@ -96,11 +96,13 @@ class SearchConfig(Table):
 
     `patience` is in how many generations a Base may be built on in vain before a policy takes another.
     `enough_light` is the share of the speed of light from which a run stops, and a shape is left alone.
+    `portfolio_gain` is what joining the best kernels on each shape must promise, in percent, to be tried.
     `close_in_meaning` is the cosine from which an experiment counts as a repetition; above 1 none does.
     """
 
     patience: int = Field(default=3, ge=1, le=1_000)
     enough_light: float = Field(default=0.95, gt=0, le=2)
+    portfolio_gain: float = Field(default=3.0, ge=0)
     close_in_meaning: float = Field(default=0.68, gt=0, le=2)
     islands: int = Field(default=3, ge=1, le=100)
     migrate_every: int = Field(default=2, ge=1, le=1_000)

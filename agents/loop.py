@@ -23,6 +23,7 @@ from .past import Past
 from .policies.headroom import no_headroom
 from .policies.meaning import shared_meaning
 from .population import Population
+from .portfolio_step import join_best
 from .recorder import Recorder, new_run_folder
 from .report import write_report
 from .run import BestKernel, Run, RunInfo, RunStatus
@@ -287,6 +288,8 @@ class SessionLoop:
         reason = f"{reason}; {unusable}" if unusable else reason
         if status == "interrupted":
             return status, reason, self._confirmation.unconfirmed()
+        if status is None:
+            await join_best(self._lab)
         best = await self._confirmation.confirmed()
         if status is not None:
             return status, reason, best

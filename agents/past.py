@@ -15,7 +15,7 @@ from .events import Totals
 from .messages import CandidateProposal, Hypotheses, Stopped
 from .passages import passage_view
 from .requests import PassageView
-from .run import Candidate, Run, RunInfo
+from .run import BASELINE_ID, Candidate, Run, RunInfo
 
 __all__ = ["Answer", "Conversation", "Past", "read_past"]
 
@@ -169,7 +169,7 @@ class _Spent:
                 self._called(event)
             case ev.CandidateCreated() if event.parent_id is not None:
                 self._add(candidates=1)
-            case ev.EvaluationFinished() if event.generation and event.reused_from is None:
+            case ev.EvaluationFinished() if event.candidate_id != BASELINE_ID and event.reused_from is None:
                 self._add(evaluations=1, accepted=event.evaluation.accepted)
             case _:
                 pass

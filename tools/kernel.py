@@ -65,6 +65,12 @@ class Kernel:
             raise UsageError(f"{file}, line {line}: is not UTF-8; save the file as UTF-8") from None
         return cls.parse(text, path=file)
 
+    @property
+    def code(self) -> str:
+        """The text after the plan, with LF line ends; before a plan there are comments only."""
+        text = self.source.replace("\r\n", "\n")
+        return text[_plan_span(text)[1] + len("*/") :]
+
     def with_constants(self, constants: Mapping[str, ConstantValue]) -> Kernel:
         """A kernel whose plan has these constants changed, and the rest of its text untouched.
 

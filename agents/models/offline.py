@@ -107,6 +107,8 @@ def _calls(tool: str, arguments: Sequence[dict[str, str]]) -> list[FunctionCall]
 def _select(request: SelectRequest) -> str:
     """The fastest as Base; as Reference the accepted kernel whose tunables differ most from it."""
     passed = [row for row in request.population if row.verdict == "accepted"]
+    # A kernel without tunables (a portfolio, say) leaves this model nothing to do.
+    passed = [row for row in passed if row.constants] or passed
     ranked = sorted(passed, key=lambda row: -(row.speedup or 0.0))
     base, others = ranked[0], ranked[1:]
     reference = max(others, key=lambda row: (_unlike(row, base), row.speedup or 0.0), default=None)

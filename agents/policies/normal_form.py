@@ -24,7 +24,7 @@ from kernel_scientist.tools.plan import Launch
 
 from .scopes import Token, renamable
 
-__all__ = ["normal_key", "tokens_of"]
+__all__ = ["code_form", "normal_key", "tokens_of"]
 
 # In the order of C++'s own longest match, so that equal sequences of tokens are equal programs.
 _TOKENS = re.compile(
@@ -56,6 +56,15 @@ def normal_key(kernel: Kernel | None, source: str) -> str:
     else:
         form = ["program", _plan_form(kernel), _named_by_place(tokens, _plan_words(kernel))]
     return hashlib.sha256(json.dumps(form).encode(errors="surrogatepass")).hexdigest()
+
+
+def code_form(kernel: Kernel) -> str | None:
+    """The normal form but for the values of the constants; ``None`` for a text that can see itself."""
+    tokens = tokens_of(kernel.source)
+    if tokens is None:
+        return None
+    plan = _plan_form(kernel)
+    return json.dumps([plan["scratch"], plan["launch"], _named_by_place(tokens, _plan_words(kernel))])
 
 
 def tokens_of(source: str) -> list[Token] | None:
@@ -118,7 +127,7 @@ def _header_words() -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(macros), frozenset(words)
 
 
-def _plan_form(kernel: Kernel) -> object:
+def _plan_form(kernel: Kernel) -> dict[str, object]:
     plan = kernel.plan
     return {
         "constants": {name: _form(Expression.parse(value)) for name, value in sorted(plan.constants.items())},
