@@ -191,6 +191,8 @@ class Connection:
                 raise ConnectionLost(f"The connection to {self.address} is closed.")
             _, ready, _ = select.select([], [self._stdin], [], max(0.0, deadline - time.monotonic()))
             if not ready:
+                # Half a frame may have gone: nothing more can be said on this line.
+                self._process.kill()
                 raise ConnectionLost(f"{self.address} has taken nothing for {timeout_s:g} s.")
             try:
                 left = left[os.write(self._stdin, left[:_CHUNK]) :]

@@ -39,15 +39,19 @@ def through(relay: Relay, ssh: SshServer) -> SshTarget:
     return SshTarget(address, patience=Patience(pauses_s=(0.05, 0.05, 0.05)))
 
 
-def far_processes() -> set[int]:
-    """The far ends that run now; each was started with the words that it refuses an old Python with."""
+def far_processes(ssh: SshServer) -> set[int]:
+    """The far ends that run now, by the home that this server gives them; workers have none."""
     found: set[int] = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
+            words = (folder / "cmdline").read_bytes()
+            variables = (folder / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"python" in words[0] and any(b"kernel-scientist needs Python" in word for word in words):
+        if (
+            b"kernel-scientist needs Python" in words
+            and f"KERNEL_SCIENTIST_HOME={ssh.home}".encode() in variables
+        ):
             found.add(int(folder.name))
     return found
 
@@ -109,6 +113,17 @@ def test_a_fault_in_the_problem_names_the_file_that_is_here(connected: SshTarget
     assert str(tmp_path / "mine" / "reference.py") in str(raised.value)
 
 
+def test_a_problem_that_cannot_be_judged_there_is_named_as_it_is_here(
+    connected: SshTarget, tmp_path: Path
+) -> None:
+    folder = write_problem(tmp_path / "elsewhere").folder
+    text = (folder / "problem.toml").read_text()
+    (folder / "problem.toml").write_text(text.replace("[shapes.cpu]", "[shapes.recorded]"))
+    with pytest.raises(UsageError, match=r"has no shapes for this target") as raised:
+        judge(connected, Problem.load(folder))
+    assert str(raised.value).startswith(f"{folder / 'problem.toml'}: ")
+
+
 def test_an_mi300_there_is_used(ssh: SshServer, rocm_folder: FakeRocm, tmp_path: Path) -> None:
     rocm_folder.configure()
     python = tmp_path / "python"
@@ -149,19 +164,21 @@ def test_many_candidates_go_over_one_connection(
 def test_a_candidate_in_flight_is_judged_again_after_a_lost_connection(
     relay: Relay, ssh: SshServer, filter_problem: Problem
 ) -> None:
-    others = far_processes()
+    others = far_processes(ssh)
     target = through(relay, ssh)
     one = judge(target, filter_problem)
     assert one.evaluate(one.baseline).accepted
-    first = far_processes() - others
+    first = far_processes(ssh) - others
+    assert first
     threading.Timer(0.3, relay.cut).start()
     evaluation = one.evaluate(Kernel.parse(PLAN + ENDLESS))
     assert evaluation.verdict is Verdict.TIMEOUT
     assert relay.accepted == 2
     # What the broken connection had started is gone: nothing works on for nobody.
-    wait_until(lambda: not first & far_processes())
+    wait_until(lambda: not first & far_processes(ssh))
+    second = far_processes(ssh) - others
     target.machine.close()
-    wait_until(lambda: far_processes() == others)
+    wait_until(lambda: not second & far_processes(ssh))
 
 
 def test_a_machine_that_stays_away_is_one_sentence_after_a_few_tries(

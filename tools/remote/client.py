@@ -70,12 +70,12 @@ def program() -> Bundle:
 
 @final
 class Link:
-    """One connection that is served. `opened` is where each assessor's problem lies at the far end."""
+    """One connection that is served; `opened` are the assessors that the far end has on it."""
 
     def __init__(self, connection: Connection, patience: Patience) -> None:
         self.connection = connection
         self.has_target = False
-        self.opened: dict[int, str] = {}
+        self.opened: set[int] = set()
         self._patience = patience
 
     def ask(

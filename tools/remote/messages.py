@@ -74,12 +74,16 @@ class TargetRequest(_Message):
 
 
 class OpenRequest(_Message):
-    """An assessor for a problem; its seeds are the client's `SeedSequence` after `spawned` children."""
+    """An assessor for a problem; its seeds are the client's `SeedSequence` after `spawned` children.
+
+    `shown` is the problem's folder on the client's machine, which sentences about its files name.
+    """
 
     do: Literal["open"] = "open"
     assessor: int
     digest: Digest
     name: Line
+    shown: Line
     settings: JudgeSettings
     entropy: list[int]
     spawn_key: list[int]
@@ -161,9 +165,9 @@ class TargetFacts(_Message):
 
 
 class Opened(_Message):
-    """The folder that holds the problem there; ``None`` asks for its files."""
+    """Whether the problem could be opened; if not, its files are not there yet."""
 
-    folder: Line | None
+    opened: bool
 
 
 class Fault(_Message):
@@ -182,11 +186,14 @@ _KINDS: tuple[tuple[Kind, type[KernelScientistError]], ...] = (
 )
 
 
-def fault_of(error: KernelScientistError) -> Fault:
-    """`error` as a message."""
+def fault_of(error: KernelScientistError, names: Mapping[str, str] | None = None) -> Fault:
+    """`error` as a message, with every key of `names` in it replaced by its value."""
+    sentence = str(error)
+    for there, here in (names or {}).items():
+        sentence = sentence.replace(there, here)
     known: list[Kind] = [kind for kind, cls in _KINDS if isinstance(error, cls)]
     kind: Kind = known[0] if known else "internal"
-    return Fault(kind=kind, message=str(error)[:_LONGEST_TEXT])
+    return Fault(kind=kind, message=sentence[:_LONGEST_TEXT])
 
 
 def exception_of(fault: Fault, where: str) -> KernelScientistError:
@@ -247,7 +254,7 @@ def _open_ended(tree: Any) -> Any:
             return {**entries, "high": math.inf}
         return {name: _open_ended(value) for name, value in entries.items()}
     if isinstance(tree, list):
-        items: list[Any] = tree
+        items = cast("list[object]", tree)
         return [_open_ended(item) for item in items]
     return tree
 
@@ -264,7 +271,7 @@ def _bounded(tree: Any, depth: int = 0) -> Any:
             raise ValueError("too many entries")
         return {clean(name, 200): _bounded(value, depth + 1) for name, value in entries.items()}
     if isinstance(tree, list):
-        items: list[Any] = tree
+        items = cast("list[object]", tree)
         if len(items) > _MOST_ITEMS:
             raise ValueError("too many items")
         return [_bounded(item, depth + 1) for item in items]

@@ -79,6 +79,8 @@ class _Server:
         self._busy = threading.Event()
         self._target: Target | None = None
         self._assessors: dict[int, tuple[Assessor, set[str]]] = {}
+        # The problems' folders, and what the client calls them.
+        self._folders: dict[str, str] = {}
 
     def run(self) -> None:
         for work in (self._listen, self._beat):
@@ -139,9 +141,9 @@ class _Server:
         try:
             return self._dispatch(request, blob)
         except PlanError as error:
-            return {"error": fault_of(error.as_usage_error()).model_dump()}
+            return {"error": fault_of(error.as_usage_error(), self._folders).model_dump()}
         except KernelScientistError as error:
-            return {"error": fault_of(error).model_dump()}
+            return {"error": fault_of(error, self._folders).model_dump()}
         except Exception as error:
             traceback.print_exc()
             return {"error": fault_of(InternalError(_described(error))).model_dump()}
@@ -156,7 +158,7 @@ class _Server:
                 facts = (one.name, one.target_class, one.device, one.sandbox)
                 return dict(zip(("name", "target_class", "device", "sandbox"), facts, strict=True))
             case OpenRequest():
-                return {"folder": self._open(request, blob)}
+                return {"opened": self._open(request, blob)}
             case RefuseRequest():
                 assessor, _ = self._assessors[request.assessor]
                 refused = assessor.refuse(_kernel(request.kernel), _kernel(request.baseline), request.tier)
@@ -171,14 +173,15 @@ class _Server:
             case _:
                 assert_never(request)
 
-    def _open(self, request: OpenRequest, blob: bytes) -> str | None:
+    def _open(self, request: OpenRequest, blob: bytes) -> bool:
         folder = remote_home() / "problems" / request.digest / request.name
         if blob:
             forget_unused(folder.parent.parent)
             take_files(blob, request.digest, folder)
         elif not holds(folder, request.digest):
-            return None
+            return False
         os.utime(folder.parent)
+        self._folders[str(folder)] = request.shown
         if self._target is None:
             raise InternalError("A problem was opened before a target.")
         seeds = np.random.SeedSequence(
@@ -186,7 +189,7 @@ class _Server:
         )
         assessor = self._target.assessor(Problem.load(folder), request.settings, seeds)
         self._assessors[request.assessor] = (assessor, set())
-        return str(folder)
+        return True
 
     def _evaluate(self, request: EvaluateRequest) -> Evaluation:
         assessor, measured = self._assessors[request.assessor]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
+from kernel_scientist.sandbox.errors import UnusableEnvironment
 from kernel_scientist.sandbox.remote.address import SshAddress
 from kernel_scientist.sandbox.remote.deployment import bundle_files, files_below
 
@@ -158,42 +158,31 @@ class RemoteAssessor:
         return comparison
 
     def _ask(self, request: Request, read: Callable[[Message], T]) -> T:
-        folder = ""
+        return self._target.call(lambda link: read(self._opened(link).ask(request)))
 
-        def work(link: Link) -> T:
-            nonlocal folder
-            folder = self._opened(link)
-            return read(link.ask(request))
-
-        try:
-            return self._target.call(work)
-        except UsageError as error:
-            # The problem's files are here: a sentence about them names these.
-            raise UsageError(str(error).replace(folder, str(self._problem.folder))) from None
-
-    def _opened(self, link: Link) -> str:
-        """The problem's folder on the other machine, where this assessor is open on `link`."""
+    def _opened(self, link: Link) -> Link:
+        """`link`, once this assessor is open on it."""
         if self._number not in link.opened:
-            link.opened[self._number] = self._open(link)
-        return link.opened[self._number]
+            self._open(link)
+            link.opened.add(self._number)
+        return link
 
-    def _open(self, link: Link) -> str:
+    def _open(self, link: Link) -> None:
         entropy = self._seeds.entropy
         request = OpenRequest(
             assessor=self._number,
             digest=self._bundle.digest,
             name=_folder_name(self._problem),
+            shown=str(self._problem.folder)[-2000:],
             settings=self._settings,
             entropy=[entropy] if isinstance(entropy, int) else list(entropy or ()),
             spawn_key=list(self._seeds.spawn_key),
             spawned=self._spawned,
         )
-        there = parse_reply(Opened, link.ask(request)).folder
-        if there is None:
-            there = parse_reply(Opened, link.ask(request, self._bundle.blob)).folder
-        if there is None:
+        if parse_reply(Opened, link.ask(request)).opened:
+            return
+        if not parse_reply(Opened, link.ask(request, self._bundle.blob)).opened:
             raise ValueError("the problem was sent, and is asked for again")
-        return there
 
     def _evaluation(self, reply: Message, kernel: Kernel, baseline: Kernel, tier: Tier) -> Evaluation:
         return self._placed(
