@@ -6,7 +6,7 @@ import json
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
 from autogen_agentchat.agents import BaseChatAgent
@@ -41,9 +41,6 @@ T = TypeVar("T")
 QUOTED_REPLY = 6_000
 """Characters of a bad reply that are shown to the model again."""
 
-
-MAX_CALLS = 16
-"""Tool calls of one message that are answered."""
 
 _SHRINKS = 3
 _SHRINK = 0.6
@@ -196,9 +193,8 @@ class ScientistAgent(BaseChatAgent):
             result = await self._model.ask(sent, tools=offered, form=means.form, purpose=purpose)
             if isinstance(result.content, str):
                 return result.content, result.finish_reason == "length"
-            calls = [_bounded(call) for call in result.content[:MAX_CALLS]]
-            messages.append(AssistantMessage(content=calls, thought=result.thought, source=self.name))
-            results = [await self._call(call, means.tools) for call in calls]
+            messages.append(AssistantMessage(content=result.content, source=self.name))
+            results = [await self._call(call, means.tools) for call in result.content]
             messages.append(FunctionExecutionResultMessage(content=results))
             if means.enough():
                 return None
@@ -243,13 +239,6 @@ class ScientistAgent(BaseChatAgent):
             called_by=called_by, seconds=time.perf_counter() - began,
         )  # fmt: skip
         return FunctionExecutionResult(content=text, name=tool.name, call_id=call_id, is_error=False)
-
-
-def _bounded(call: FunctionCall) -> FunctionCall:
-    """A call that can be sent back: its arguments are not longer than any tool's."""
-    if len(call.arguments) <= QUOTED_REPLY:
-        return call
-    return replace(call, arguments=json.dumps({"text": clean(call.arguments, 500)}))
 
 
 def _cut_off(fault: BadReply) -> BadReply:

@@ -27,7 +27,7 @@ from autogen_core.tools import Tool, ToolSchema
 __all__ = ["MAX_ANSWER", "Answer", "DetailedUsage", "NotACompletion", "as_tools", "as_wire", "completion_of"]
 
 MAX_ANSWER = 2_000_000
-"""Characters of a streamed answer that are waited for."""
+"""Characters of an answer that are looked at; a streamed one is broken off there."""
 
 _FINISH: Mapping[str, Literal["stop", "length", "function_calls", "content_filter"]] = {
     "stop": "stop",

@@ -28,6 +28,7 @@ from ..interrupts import ModelGone, ModelUnavailable, PromptTooLong, RecordingOv
 from ..lab import Lab
 from ..past import Answer
 from .ledger import Attempt, Ledger, estimate_tokens
+from .protocol import MAX_ANSWER
 from .registry import CallFault, CallKey, Feature, Keyed, OpenedModel, hider, unavailable
 
 __all__ = ["RecordingClient"]
@@ -36,6 +37,10 @@ DEFAULT_CONTEXT = 64_000
 """Tokens that a model is taken to read where nobody says."""
 
 _LONGEST_BACKOFF_S = 60.0
+# Of one answer: more tool calls are not looked at, longer arguments are cut and so no tool's.
+_MOST_CALLS = 16
+_LONGEST_NAME = 100
+_LONGEST_ARGUMENTS = 20_000
 # So many calls in a row without an answer, and the endpoint is taken to be gone.
 _GIVE_UP_AFTER = 2
 _NO_USAGE = {"prompt_tokens": 0, "completion_tokens": 0}
@@ -175,7 +180,7 @@ class RecordingClient(ChatCompletionClient):
 
     def _answered(self, attempt: Attempt, result: CreateResult) -> CreateResult:
         self._silent = 0
-        result = self._without_secrets(result)
+        result = self._tamed(result)
         self._count(result)
         self._ledger.answer(attempt, result)
         if attempt.remark:
@@ -192,18 +197,23 @@ class RecordingClient(ChatCompletionClient):
         else:
             self._lab.answers.empty += 1
 
-    def _without_secrets(self, result: CreateResult) -> CreateResult:
-        """A key that an endpoint echoes must reach neither the next prompt nor a candidate."""
-        if not self._opened.secrets:
-            return result
-        hide, content = self._hide, result.content
+    def _tamed(self, result: CreateResult) -> CreateResult:
+        """A bounded answer without a key: what an endpoint echoes must reach no prompt and no file."""
+        hide, content, thought = self._hide, result.content, result.thought
         calls_or_text = (
-            hide(content)
+            hide(content[:MAX_ANSWER])
             if isinstance(content, str)
-            else [replace(one, arguments=hide(one.arguments), name=hide(one.name)) for one in content]
+            else [
+                replace(
+                    one,
+                    name=hide(one.name[:_LONGEST_NAME]),
+                    arguments=hide(one.arguments[:_LONGEST_ARGUMENTS]),
+                )
+                for one in content[:_MOST_CALLS]
+            ]
         )
-        thought = None if result.thought is None else hide(result.thought)
-        return result.model_copy(update={"content": calls_or_text, "thought": thought})
+        short = None if thought is None else hide(thought[:MAX_ANSWER])
+        return result.model_copy(update={"content": calls_or_text, "thought": short})
 
     def _does_without(self, attempt: Attempt, fault: CallFault) -> bool:
         """Whether the call is worth another try without something that the endpoint does not have."""
