@@ -85,10 +85,13 @@ class ScientistAgent(BaseChatAgent):
     ) -> Response:
         self._thread.extend(messages)
         progress = follow(self._thread)
-        content = await self._speak_safely(progress)
-        # Answers recalled from the record are those of the turn that broke off, and of no other.
-        self._model.recall(())
-        self._lab.recorder.emit(ev.MessageSent, agent=self.name, content=content, text=content.text)
+        try:
+            content = await self._speak_safely(progress)
+            # Answers recalled from the record are those of the turn that broke off, and of no other.
+            self._model.recall(())
+            self._lab.recorder.emit(ev.MessageSent, agent=self.name, content=content, text=content.text)
+        except Exception as error:
+            content = self._stopped(error)
         message = as_message(content, self.name)
         self._thread.append(message)
         return Response(chat_message=message)
@@ -112,9 +115,12 @@ class ScientistAgent(BaseChatAgent):
             self._lab.failure = stop
             return Stopped(agent=self.name, reason=str(stop))
         except Exception as error:
-            # Kept for the session to raise with its own type: AutoGen would turn it into a RuntimeError.
-            self._lab.failure = error
-            return Stopped(agent=self.name, reason=clean(f"{type(error).__name__}: {error}", 1000))
+            return self._stopped(error)
+
+    def _stopped(self, error: Exception) -> Stopped:
+        # Kept for the session to raise with its own type: AutoGen would turn it into a RuntimeError.
+        self._lab.failure = self._lab.failure or error
+        return Stopped(agent=self.name, reason=clean(f"{type(error).__name__}: {error}", 1000))
 
     async def ask(
         self,
