@@ -49,7 +49,11 @@ class _Chosen:
     help="hip: one file for hipcc. python: code objects, and a launcher through HIP's module API.",
 )
 @click.option(
-    "--arch", default="gfx942", show_default=True, metavar="NAME", help="The GPU that code objects are for."
+    "--arch",
+    type=click.Choice(["gfx942", "gfx90a", "gfx950"]),
+    default="gfx942",
+    show_default=True,
+    help="With python: the GPU that the code objects are for.",
 )
 @click.option("--output", metavar="FILE", help="Where it goes.  [default: a name in this folder]")
 @click.option(

@@ -76,7 +76,6 @@ def kind_of(value: Number) -> Kind:
 
 def literal(value: Number) -> Translation:
     """A number as C++ writes it; negative ones in parentheses."""
-    # The most negative long long has no literal of its own.
     text = repr(value)
     if value < 0:
         number = f"Integer({text})" if isinstance(value, int) else f"({text})"
