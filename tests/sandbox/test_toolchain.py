@@ -62,7 +62,7 @@ def test_a_system_clang_is_preferred_when_it_is_new_enough(
     fake_clang(tmp_path / "new", "21.1.0")
     monkeypatch.setenv("PATH", str(tmp_path / "new"))
     monkeypatch.setenv("ROCM_PATH", str(tmp_path / "no-rocm"))
-    found = [t for t in toolchain._toolchains() if t.kind == "clang"]
+    found = [t for t in toolchain._toolchains(()) if t.kind == "clang"]
     assert [t.name for t in found] == ["clang 21.1.0 (clang)"]
     assert found[0].clang == (str(tmp_path / "new" / "clang++"),)
 
@@ -71,7 +71,7 @@ def test_a_system_clang_is_preferred_when_it_is_new_enough(
 def test_an_old_system_clang_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake_clang(tmp_path / "old", "16.0.6")
     monkeypatch.setenv("PATH", str(tmp_path / "old"))
-    assert [t for t in toolchain._toolchains() if t.kind == "clang"] == []
+    assert [t for t in toolchain._toolchains(()) if t.kind == "clang"] == []
 
 
 @pytest.mark.usefixtures("fresh")
