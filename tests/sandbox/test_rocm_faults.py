@@ -264,7 +264,7 @@ def test_clock_and_temperature_are_sampled_where_a_library_tells_them(rocm: Fake
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_500_batches_in_a_row_leave_nothing_behind(rocm: FakeRocm, gpu: Gpu) -> None:
     faults = ("", "", "fail hipModuleLaunchKernel 1", "die hipModuleLaunchKernel", "fail hipMemcpy 700 3")
     attempt(gpu)

@@ -86,6 +86,7 @@ def test_an_honest_kernel_is_accepted_and_timed_by_the_devices_events(
     assert any(check.detail.endswith("again in a fresh process") for check in evaluation.checks)
 
 
+@pytest.mark.slow
 @pytest.mark.conformance
 def test_warm_caches_are_a_target_of_their_own(machine: None, problem: Problem, few: JudgeSettings) -> None:
     kernel = Kernel.load(problem.default_kernel)
@@ -130,13 +131,11 @@ def test_what_does_not_compile_or_end_has_its_verdict(
     ("fault", "verdict", "said"),
     [
         ("fail hipModuleLaunchKernel 9", Verdict.LAUNCH_ERROR, "hipErrorInvalidConfiguration"),
-        ("fail hipModuleLoadData 200", Verdict.LAUNCH_ERROR, "hipErrorInvalidImage"),
         ("fail hipEventSynchronize 719 5", Verdict.CRASHED, "hipErrorLaunchFailure"),
         ("lose hipModuleLaunchKernel", Verdict.CRASHED, "The device was lost"),
         ("die hipModuleLaunchKernel", Verdict.CRASHED, "SIGABRT"),
         ("hang hipModuleLaunchKernel", Verdict.TIMEOUT, "were stopped"),
         ("event_factor 0.001", Verdict.IMPLAUSIBLE, "no run was nearer"),
-        ("event_factor 1000", Verdict.IMPLAUSIBLE, "was over after"),
     ],
 )
 def test_a_fault_of_the_device_has_its_verdict_and_frees_the_device(
@@ -296,6 +295,7 @@ def test_a_gpu_that_is_not_in_the_table_has_no_speed_of_light(rocm: FakeRocm) ->
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx950"])
 def test_other_cdna_devices_are_compiled_for_as_they_are(
     rocm: FakeRocm, problem: Problem, few: JudgeSettings, arch: str
