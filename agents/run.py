@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -26,6 +26,9 @@ from kernel_scientist.tools.evaluation import Comparison, Evaluation, Interval
 
 from . import events as ev
 from .messages import Experiment, Finding, Hypotheses
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["BASELINE_ID", "BestKernel", "Candidate", "Run", "RunInfo", "RunStatus", "list_runs"]
 
@@ -256,6 +259,15 @@ class Run:
     def candidates(self) -> list[Candidate]:
         """Every candidate in the order of creation, the starting kernel first."""
         return collect_candidates(self.path, self.events())
+
+    def candidates_frame(self) -> pandas.DataFrame:
+        """The candidates as a data frame with the columns `frames.COLUMNS`.
+
+        Raises `UnusableEnvironment` without pandas.
+        """
+        from .frames import candidates_frame
+
+        return candidates_frame([self])
 
     @property
     def best(self) -> Candidate | None:
