@@ -168,7 +168,7 @@ def _kernel_tuner() -> Path | None:
     """The interpreter of an environment that has Kernel Tuner, made when there is none."""
     folder = DATA / "kernel-tuner"
     python = folder / "bin/python"
-    if not (folder / "ready").exists():
+    if not ((folder / "ready").exists() and python.exists()):
         try:
             venv.create(folder, with_pip=True, clear=True)
             command = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", TUNER]
