@@ -62,6 +62,7 @@ def test_doctor_refuses_what_it_cannot_look_at(arguments: tuple[str, ...], tmp_p
     assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
 
 
+@pytest.mark.slow
 def test_bench_judges_a_users_own_problem_there(ssh: SshServer, tmp_path: Path) -> None:
     problem = write_problem(tmp_path / "my problem")
     done = command("bench", "honest", "--problem", problem.folder, "--target", ssh.url(), cwd=tmp_path)
