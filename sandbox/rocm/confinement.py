@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..cage import Cage
+from ..errors import UnusableEnvironment
 from .command import FOLDER, python_folders, worker_argv, worker_environment
 from .discovery import ask
 
@@ -65,8 +66,11 @@ def _tried(cage: Cage, library: Path, visible: tuple[tuple[str, str], ...]) -> C
     caged = Confinement(cage, cage.detail)
     outside = ask(library)
     argv = worker_argv(["devices", str(library)])
-    inside = ask(library, caged.command(argv, library, dict(visible)), dict(visible))
-    if len(inside.get("devices", ())) == len(outside.get("devices", ())):
+    try:
+        inside = ask(library, caged.command(argv, library, dict(visible)), dict(visible))
+    except UnusableEnvironment:
+        inside = {}
+    if "devices" in inside and len(inside["devices"]) == len(outside.get("devices", ())):
         return caged
     return Confinement(None, f"no device can be reached in {cage.name}")
 

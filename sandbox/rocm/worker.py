@@ -99,7 +99,7 @@ def run_batch(
         )
         ready = process.receive(_READY_TIMEOUT_S)
         if ready is None or "ready" not in ready:
-            return BatchReport(before_go(ready, process.end(), where.device))
+            return BatchReport(before_go(ready, process.end(patient=bool(ready)), where.device))
         seconds, answer = process.go(limit_s)
         if answer == {}:
             return BatchReport(TimedOut(timeout_s))
@@ -177,7 +177,7 @@ class _Process:
             raise
 
     def descriptors(self, code: CodeObject, workspace: Workspace) -> Descriptors:
-        os.write(self._code, code.path.read_bytes())
+        _write_all(self._code, code.path.read_bytes())
         return Descriptors(
             self._command_end, self._reply_end, self._code, workspace.read_fd, workspace.write_fd
         )

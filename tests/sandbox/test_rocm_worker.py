@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from kernel_scientist.sandbox.cage import Cage
 from kernel_scientist.sandbox.execution import Crashed, Fill, Finished, Tampered, TimedOut
+from kernel_scientist.sandbox.rocm.confinement import confine
 
 from .fakehip.machine import FakeRocm
 from .gpu import FLUSH_BYTES, GUARD_BYTES, Gpu
@@ -246,6 +249,16 @@ def test_what_follows_the_launches_of_a_run_does_not_wait_for_the_next(rocm: Fak
         gpu.run(AXPY, {"x": X}, {"y": np.empty_like(X)}, (N, 2.5), grid=16, before=[Fill(1, 0, "float32")])
     between = re.findall(r"hipEventRecord (.*?) hipEventRecord", group(log))
     assert between == ["hipMemsetD32Async hipModuleLaunchKernel"] * 2
+
+
+def test_where_a_cage_shows_no_device_the_worker_runs_without_and_says_so(rocm: FakeRocm) -> None:
+    refused = Cage("bubblewrap", "0", "", "/bin/false")
+    gpu = Gpu()
+    gpu.where = replace(gpu.where, confinement=confine(refused, rocm.library))
+    assert gpu.where.confinement.name == (
+        "none for the worker (no device can be reached in bubblewrap); candidates are device code only"
+    )
+    test_a_kernel_computes_and_is_timed(gpu)
 
 
 def test_the_cage_shows_the_worker_one_device_and_little_else(rocm: FakeRocm) -> None:

@@ -202,7 +202,7 @@ class _Batch:
         for offset, region in step["pointers"]:
             segment[offset : offset + 8] = self._data(region).to_bytes(8, "little")
         arguments = (ctypes.c_char * len(segment)).from_buffer(segment)
-        function = self._functions[step["kernel"]]
+        function = self._functions[int(step["kernel"])]
 
         def launch() -> None:
             self._hip.launch(function, step["grid"], step["block"], step["lds"], self._stream, arguments)
