@@ -1,28 +1,41 @@
-"""The overhead of an agent's turn: its wall time less what models, tools and look-ups took."""
+"""What a session takes beyond its models and its device: by turn, by candidate, and as a run grows long."""
 
 from __future__ import annotations
 
 import statistics
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+from good_model import NoLiterature, reply
 
 from kernel_scientist.agents import Config, Event, Session
 from kernel_scientist.agents import events as ev
-from kernel_scientist.knowledge.records import Passage
+from kernel_scientist.agents.models.scripted import ScriptedModel
 from kernel_scientist.tools.targets.fake import FakeAnswer, FakeTarget
 
-GENERATIONS = 30
+OFFLINE_GENERATIONS = 30
+GENERATIONS = 200
+FLAT = 1.5
+"""A session is flat when a generation of its last fifth takes at most so much of one of its second fifth."""
 
 
-class NoLiterature:
-    """A library without a passage: looking things up is measured elsewhere."""
+@dataclass
+class Watch:
+    """The events of a session, and the processor time used when each generation began."""
 
-    def search(self, query: str, *, limit: int = 8) -> list[Passage]:
-        del query, limit
-        return []
+    events: list[Event] = field(default_factory=list)
+    marks: list[float] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+        if isinstance(event, (ev.GenerationStarted, ev.RunFinished)):
+            self.marks.append(time.process_time())
 
 
 def times(constants: Mapping[str, object]) -> FakeAnswer:
@@ -51,21 +64,27 @@ def overheads(events: list[Event]) -> dict[str, list[float]]:
     return by_agent
 
 
-def main() -> None:
-    """Run a session with scripted times and no literature, and print the overhead of its turns."""
-    events: list[Event] = []
+def watched(generations: int, **options: Any) -> Watch:
+    """A session with scripted times and no literature."""
+    watch = Watch()
     with tempfile.TemporaryDirectory() as folder:
         Session(
             "matmul",
             target=FakeTarget(times),
             knowledge=NoLiterature(),
             runs_dir=Path(folder),
-            generations=GENERATIONS,
-            observer=events.append,
+            generations=generations,
+            observer=watch,
             config=Config(),
+            **options,
         ).run()
-    print(f"milliseconds a turn, model offline, {GENERATIONS} generations, scripted times:")
-    for agent, values in overheads(events).items():
+    return watch
+
+
+def print_turns(watch: Watch) -> None:
+    """Overhead by turn, and by candidate with all its turns' share."""
+    by_agent = overheads(watch.events)
+    for agent, values in by_agent.items():
         deciles = statistics.quantiles(values, n=10)
         third = max(1, len(values) // 3)
         first, last = statistics.median(values[:third]), statistics.median(values[-third:])
@@ -74,6 +93,33 @@ def main() -> None:
             f"   10-90 % {deciles[0]:7.2f} to {deciles[-1]:7.2f}"
             f"   first third {first:7.2f}, last third {last:7.2f}   ({len(values)} turns)"
         )
+    candidates = sum(isinstance(one, ev.CandidateCreated) and bool(one.generation) for one in watch.events)
+    total = sum(sum(values) for values in by_agent.values())
+    print(f"  a candidate  mean   {total / max(1, candidates):7.2f}   ({candidates} candidates)")
+
+
+def print_growth(watch: Watch) -> None:
+    """Processor time a generation, by fifths of the run; fails where it grows."""
+    spent = [1e3 * (after - before) for before, after in zip(watch.marks, watch.marks[1:], strict=False)]
+    fifth = len(spent) // 5
+    middles = [statistics.median(spent[part * fifth : (part + 1) * fifth]) for part in range(5)]
+    growth = middles[-1] / middles[1]
+    print(
+        f"milliseconds of processor time a generation over {len(spent)} generations, median of each fifth: "
+        f"{', '.join(f'{middle:.0f}' for middle in middles)}; last to second {growth:.2f}"
+    )
+    if growth > FLAT:
+        raise AssertionError(f"a generation at the end takes {growth:.2f} times one at the beginning")
+
+
+def main() -> None:
+    """Print the overhead of turns with two models, and how a long session grows."""
+    print(f"milliseconds a turn, model offline, {OFFLINE_GENERATIONS} generations, scripted times:")
+    print_turns(watched(OFFLINE_GENERATIONS))
+    print(f"milliseconds a turn, a scripted model, {GENERATIONS} generations, scripted times:")
+    watch = watched(GENERATIONS, model=ScriptedModel(reply))
+    print_turns(watch)
+    print_growth(watch)
 
 
 if __name__ == "__main__":
