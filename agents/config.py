@@ -267,6 +267,8 @@ def _demand(fault: Any) -> str:
     for name, words in _BOUNDS.items():
         if kind == name:
             return words.format(*(f"{one:g}" if isinstance(one, float) else one for one in bounds.values()))
+    if kind == "literal_error":
+        return f"must be one of {bounds['expected']}"
     for start, words in _DEMANDS.items():
         if kind.startswith(start):
             return words

@@ -105,6 +105,7 @@ def run(
 
     Exit code 0: a faster kernel was confirmed. 3: nothing correct beat the starting kernel. 4: stopped by a
     limit. 130: stopped by Ctrl-C, which lets an evaluation end that is on its way; a second Ctrl-C does not.
+    2 or 5: the key, the quota or the endpoint gave out, or nothing could begin; what was found is kept.
     A run that was stopped goes on with `kernel-scientist resume`.
     """
     from kernel_scientist.agents import Session, load_config

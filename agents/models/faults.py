@@ -101,7 +101,7 @@ class EndpointFaults:
             found = _WINDOW.search(words)
             window = int(found[1]) if found else None
             return CallFault(f"{place} finds the prompt too long ({told})", too_long=True, window=window)
-        lacks = next((name for name, pattern in _FEATURES if pattern.search(words)), None)
+        lacks: Feature | None = next((name for name, pattern in _FEATURES if pattern.search(words)), None)
         if status in _FEATURE_STATUSES and lacks is not None:
             return CallFault(f"{place} refused the request ({told})", lacks=lacks, retry=status >= 500)
         if status == 404 or codes & _NO_MODEL_CODES or (status == 400 and _NO_MODEL.search(said)):

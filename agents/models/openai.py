@@ -9,7 +9,7 @@ answer for granted.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, cast, final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -31,7 +31,7 @@ from kernel_scientist.sandbox.errors import UsageError
 from ..config import ModelsConfig, is_endpoint
 from .faults import EndpointFaults
 from .prices import find_offer
-from .protocol import MAX_ANSWER, Answer, NotACompletion, as_tools, as_wire, completion_of
+from .protocol import MAX_ANSWER, Answer, NotACompletion, as_tools, as_wire, completion_of, items_of
 from .registry import Feature, OpenedModel, hider
 from .schemas import strict_schema
 
@@ -90,8 +90,9 @@ class EndpointClient(ChatCompletionClient):
     ) -> CreateResult:
         request = self._request(messages, tools, json_output)
         # Read here and not by the SDK, which takes the answer's form for granted.
-        response = await self._client.chat.completions.with_raw_response.create(**request)
-        return completion_of(response.text)
+        ask = cast("Callable[..., Awaitable[Any]]", self._client.chat.completions.with_raw_response.create)
+        response = await ask(**request)
+        return completion_of(str(response.text))
 
     async def create_stream(
         self,
@@ -186,9 +187,8 @@ def _take(answer: Answer, chunk: object) -> list[str]:
         raise NotACompletion("a part of the stream is not an object")
     part = cast("dict[str, Any]", values)
     answer.count(part.get("usage"))
-    choices = part.get("choices")
     texts: list[str] = []
-    for choice in choices[:1] if isinstance(choices, list) else []:
+    for choice in items_of(part.get("choices"))[:1]:
         if isinstance(choice, dict):
             one = cast("dict[str, Any]", choice)
             delta = one.get("delta")

@@ -24,7 +24,16 @@ from autogen_core.models import (
 )
 from autogen_core.tools import Tool, ToolSchema
 
-__all__ = ["MAX_ANSWER", "Answer", "DetailedUsage", "NotACompletion", "as_tools", "as_wire", "completion_of"]
+__all__ = [
+    "MAX_ANSWER",
+    "Answer",
+    "DetailedUsage",
+    "NotACompletion",
+    "as_tools",
+    "as_wire",
+    "completion_of",
+    "items_of",
+]
 
 MAX_ANSWER = 2_000_000
 """Characters of an answer that are looked at; a streamed one is broken off there."""
@@ -140,8 +149,7 @@ class Answer:
         for parts, new in ((self._text, text), (self._thought, thought), (self._refusal, refusal)):
             if new:
                 parts.append(new)
-        calls = message.get("tool_calls")
-        for place, call in enumerate(calls if isinstance(calls, list) else []):
+        for place, call in enumerate(items_of(message.get("tool_calls"))):
             self._add_call(place, call)
         self.characters += len(text) + len(thought) + len(refusal)
         return text
@@ -213,7 +221,7 @@ def completion_of(text: str) -> CreateResult:
         kind = "text, such as an error page, and not JSON" if text.strip() else "empty"
         raise NotACompletion(f"it is {kind}") from None
     choices = cast("dict[str, Any]", body).get("choices") if isinstance(body, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
+    first = next(iter(items_of(choices)), None)
     message = cast("dict[str, Any]", first).get("message") if isinstance(first, dict) else None
     if not isinstance(message, dict):
         raise NotACompletion("it has no choices with a message")
@@ -224,14 +232,17 @@ def completion_of(text: str) -> CreateResult:
     return answer.result()
 
 
+def items_of(value: object) -> list[object]:
+    """The items of a list; none where it is none."""
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, list):
-        # Content in parts, of which those with text count.
-        parts = [cast("dict[str, Any]", one) for one in value if isinstance(one, dict)]
-        return "".join(one["text"] for one in parts if isinstance(one.get("text"), str))
-    return ""
+    # Content may come in parts, of which those with text count.
+    parts = [cast("dict[str, Any]", one) for one in items_of(value) if isinstance(one, dict)]
+    return "".join(one["text"] for one in parts if isinstance(one.get("text"), str))
 
 
 def _count(values: object, key: str) -> int:

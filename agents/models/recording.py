@@ -136,7 +136,9 @@ class RecordingClient(ChatCompletionClient):
         sent: set[Feature] = {"tools"} if tools and info["function_calling"] else set()
         if form is not None and info["structured_output"]:
             sent.add("schema")
-        return frozenset(sent | {"usage"} if self._settings.stream else sent)
+        if self._settings.stream:
+            sent.add("usage")
+        return frozenset(sent)
 
     def _from_record(self, purpose: str) -> CreateResult | None:
         if not self._recalled:

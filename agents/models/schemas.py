@@ -6,6 +6,8 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
+from .protocol import items_of
+
 __all__ = ["strict_schema"]
 
 # Bounds are checked when the answer is read; not every service knows them in a schema.
@@ -21,7 +23,7 @@ def strict_schema(form: type[BaseModel]) -> dict[str, Any]:
 
 def _strict(node: Any) -> Any:
     if isinstance(node, list):
-        return [_strict(one) for one in node]
+        return [_strict(one) for one in items_of(cast("object", node))]
     if not isinstance(node, dict):
         return node
     values = cast("dict[str, Any]", node)

@@ -39,6 +39,7 @@ def test_later_sources_win_and_all_are_joined(tmp_path: Path) -> None:
         (["generations=many"], "'generations'"),
         (["generations=0"], "'generations'"),
         (["limits.max_cost_usd=-1"], "'limits.max_cost_usd'"),
+        (["models.coder.reasoning_effort=huge"], "must be one of 'none', 'minimal', 'low'"),
     ],
 )
 def test_a_wrong_setting_is_a_sentence_that_names_it(sets: list[str], said: str, tmp_path: Path) -> None:
