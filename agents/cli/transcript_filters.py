@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["filter_options", "select_entries"]
 
-_Callable = TypeVar("_Callable", bound=Callable[..., Any])
-
 _NAMES = ("agent", "kind", "generation", "candidate", "verdict")
 
 
-def filter_options(command: _Callable) -> Callable[..., Any]:
+def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add an option for each field of `EventFilter`; the command gets one as its argument `wanted`."""
 
     @wraps(command)

@@ -52,7 +52,7 @@ def view(
     from kernel_scientist.agents.viewer.server import open_server
 
     opened = Run.open(run, runs_dir=resolve_runs_dir(runs_dir))
-    folder = opened.path.absolute()
+    folder = opened.path.resolve()
     server = open_server(folder.parent, host=host, port=port, token=_token(token))
     with server:
         address = f"{server.url}#/runs/{url_quote(folder.name, safe='')}"

@@ -83,11 +83,9 @@ def _call(event: ev.ModelCall, more: Json) -> Json:
     values = event.model_dump(mode="json", exclude={"request", "response"})
     response: dict[str, Any] = event.response or {}
     content = response.get("content")
-    asked: list[Json] = []
-    if isinstance(content, list):
-        for call in content:
-            if isinstance(call, dict):
-                asked.append({"tool": str(call.get("name", "")), "arguments": str(call.get("arguments", ""))})
+    calls: list[Any] = content if isinstance(content, list) else []
+    named: list[Json] = [call for call in calls if isinstance(call, dict)]
+    asked = [{"tool": str(c.get("name", "")), "arguments": str(c.get("arguments", ""))} for c in named]
     more["request"] = sum(len(str(message.get("content", ""))) for message in event.request)
     return values | {
         "thought": _cut(str(response.get("thought") or ""), "thought", more),

@@ -7,7 +7,7 @@ writes about code in its own words stays. Not covered: names, figures and addres
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, final
+from typing import Any, Literal, cast, final
 
 __all__ = ["LEFT_OUT", "Part", "Redaction"]
 
@@ -35,14 +35,16 @@ class Redaction:
         if not self.parts:
             return value
         if isinstance(value, dict):
-            is_passage = {"title", "text", "source"} <= value.keys()
-            quotes = isinstance(value.get("content"), dict) and "evidence" in value["content"]
+            fields = cast("dict[str, Any]", value)
+            is_passage = {"title", "text", "source"} <= fields.keys()
+            content = fields.get("content")
+            quotes = isinstance(content, dict) and "evidence" in content
             return {
-                name: self._field(str(name), inner, is_passage=is_passage, quotes=quotes)
-                for name, inner in value.items()
+                name: self._field(name, inner, is_passage=is_passage, quotes=quotes)
+                for name, inner in fields.items()
             }
         if isinstance(value, (list, tuple)):
-            return [self.apply(one) for one in value]
+            return [self.apply(one) for one in cast("list[Any]", value)]
         return self._text(value) if isinstance(value, str) else value
 
     def _field(self, name: str, value: Any, *, is_passage: bool, quotes: bool) -> Any:

@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.sandbox.files import explained
@@ -115,11 +115,11 @@ def _texts(value: Any, field: str = "") -> list[tuple[str, str]]:
     if isinstance(value, str):
         return [(field, value)]
     if isinstance(value, dict):
-        return [
-            pair for name, inner in value.items() if name not in _SKIPPED for pair in _texts(inner, str(name))
-        ]
+        fields = cast("dict[str, Any]", value).items()
+        return [pair for name, inner in fields if name not in _SKIPPED for pair in _texts(inner, name)]
     if isinstance(value, list):
-        return [pair for inner in value for pair in _texts(inner, field)]
+        inside: list[Any] = value
+        return [pair for inner in inside for pair in _texts(inner, field)]
     return []
 
 

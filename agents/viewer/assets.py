@@ -35,7 +35,7 @@ def asset_names() -> tuple[str, ...]:
 @cache
 def asset(name: str) -> str:
     """The text of one of the page's files."""
-    return (files(__package__) / "page" / name).read_text(encoding="utf-8")
+    return (files("kernel_scientist.agents.viewer") / "page" / name).read_text(encoding="utf-8")
 
 
 def page_html() -> str:

@@ -138,9 +138,13 @@ def open_server(
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: PageServer
     protocol_version = "HTTP/1.1"
     timeout = 30
+
+    @property
+    def _page(self) -> PageServer:
+        assert isinstance(self.server, PageServer)
+        return self.server
 
     def version_string(self) -> str:
         return "kernel-scientist"
@@ -177,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _ask(self, path: str, words: str) -> _Answer:
         try:
-            values = self.server.api.get(path, words)
+            values = self._page.api.get(path, words)
         except NotThere as error:
             return _fault(HTTPStatus.NOT_FOUND, str(error))
         except UsageError as error:
@@ -190,13 +194,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refusal(self, path: str, query: dict[str, list[str]]) -> _Answer | None:
         """What is answered instead, where the request is not one of our page's."""
-        if not self.server.is_for_us(self.headers.get("Host", "")):
+        if not self._page.is_for_us(self.headers.get("Host", "")):
             return _fault(HTTPStatus.MISDIRECTED_REQUEST, "This server has another name.")
         # Browsers say where a request comes from; another site's page may only link to ours.
         site = self.headers.get("Sec-Fetch-Site", "none")
         if site not in ("none", "same-origin") and path != "/":
             return _fault(HTTPStatus.FORBIDDEN, "Other sites may not read this.")
-        token = self.server.token
+        token = self._page.token
         if token is None:
             return None
         given = query.get("token", [""])[0]

@@ -241,16 +241,19 @@ def test_a_live_page_follows_without_a_reload(chromium: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("theme", "width"),
+    ("theme", "width", "views"),
     [
-        ("light", 1200),
-        ("dark", 390),
-        pytest.param("dark", 1200, marks=pytest.mark.slow),
-        pytest.param("light", 390, marks=pytest.mark.slow),
+        ("light", 1200, ("", "/lineage", "/candidates/0001", "/search")),
+        ("dark", 390, ("/conversation?generation=1&kind=message", "/candidates/0002", "/cost", "/compare")),
+        *(
+            pytest.param(theme, width, VIEWS, marks=pytest.mark.slow)
+            for theme in ("light", "dark")
+            for width in (390, 768, 1200)
+        ),
     ],
 )
 def test_the_page_is_accessible_and_fits_its_width(
-    chromium: Any, server: PageServer, runs: Runs, width: int, theme: Any
+    chromium: Any, server: PageServer, runs: Runs, width: int, theme: Any, views: tuple[str, ...]
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
@@ -259,7 +262,7 @@ def test_the_page_is_accessible_and_fits_its_width(
         viewport={"width": width, "height": 800}, color_scheme=theme, bypass_csp=True
     )
     page = context.new_page()
-    for place in ("/runs", *(f"/runs/{runs.first}{view}" for view in VIEWS), f"/runs/{runs.hostile}/lineage"):
+    for place in ("/runs", *(f"/runs/{runs.first}{view}" for view in views), f"/runs/{runs.hostile}/lineage"):
         go(page, server, place)
         found = Axe().run(page)
         faults = [

@@ -36,7 +36,7 @@
   function summary(run, one) {
     return ks.facts([
       ["Speed-up over the start", one.parent_id === null ? "it is the start" : h("strong", {}, ks.interval(one.speedup)), " ", ks.from(run, one.judged_seq)],
-      ["Time a run", ks.time(one.time_us)],
+      one.time_us === null ? null : ["Time a run", ks.time(one.time_us)],
       one.parent_id ? ["Made from", ks.candidateLink(run, one.parent_id), one.reference_id ? [", with ", ks.candidateLink(run, one.reference_id), " as Reference"] : ""] : null,
       ["Generation", String(one.generation), one.attempt > 1 ? `, attempt ${one.attempt}` : ""],
       ["Checks passed", `${one.checks_passed} of ${one.checks}`],

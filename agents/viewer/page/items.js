@@ -118,7 +118,7 @@
     ],
     evaluation_finished: (run, item) => [
       h("p", {}, "Candidate ", ks.candidateLink(run, item.candidate_id), " ", ks.verdictMark(item.verdict), ` (${item.tier}), ${item.checks_passed} of ${ks.count(item.checks, "check")} passed, in ${ks.duration(item.seconds)}`),
-      item.speedup ? h("p", {}, h("strong", {}, ks.interval(item.speedup)), ` over the starting kernel; ${ks.time(item.time_us)} a run`) : item.time_us ? say(`${ks.time(item.time_us)} a run`) : null,
+      item.speedup && item.candidate_id !== "0000" ? h("p", {}, h("strong", {}, ks.interval(item.speedup)), ` over the starting kernel; ${ks.time(item.time_us)} a run`) : item.time_us ? say(`${ks.time(item.time_us)} a run`) : null,
       long(run, item, "message", item.message, "evidence of the judge"),
     ],
     comparison_finished: (run, item) => [

@@ -12,7 +12,7 @@
     const shown = candidates.length > DRAWN ? candidates.filter((one) => one.accepted || way.has(one.id)).slice(-DRAWN) : candidates;
     return [
       ks.heading("Lineage"),
-      h("p", { class: "muted" }, "Each candidate stands right of the one it was made from. The way to the best is drawn strong."),
+      h("p", { class: "muted" }, "Each candidate stands right of the one it was made from. The way to the best is drawn strong. Predicted and measured are over its parent."),
       shown.length < candidates.length ? h("p", { class: "notice" }, `The tree shows ${ks.whole(shown.length)} of ${ks.whole(candidates.length)} candidates, accepted ones first; the table has all.`) : null,
       tree(run, shown, way, best_id),
       h("h2", {}, "All candidates"),
@@ -90,7 +90,7 @@
     ["verdict", (one) => one.verdict],
     ["speed-up", (one) => (one.speedup ? -one.speedup.value : 0)],
     ["predicted", (one) => one.predicted_max ?? -Infinity],
-    ["measured over parent", (one) => -(ks.figure(one.measured_uplift) ?? -Infinity)],
+    ["measured", (one) => -(ks.figure(one.measured_uplift) ?? -Infinity)],
     ["idea", (one) => one.idea || ""],
   ];
 
@@ -111,7 +111,7 @@
       one.parent_id ? ks.candidateLink(run, one.parent_id) : "",
       String(one.generation),
       ks.verdictMark(one.verdict),
-      one.speedup ? h("span", {}, h("strong", {}, ks.times(one.speedup.value)), h("span", { class: "under" }, ks.brief(one.speedup))) : "",
+      one.speedup && one.parent_id !== null ? h("span", {}, h("strong", {}, ks.times(one.speedup.value)), h("span", { class: "under" }, ks.brief(one.speedup))) : "",
       one.predicted_min === null ? "" : `${ks.signed(one.predicted_min)} to ${ks.signed(one.predicted_max)}`,
       one.measured_uplift === null ? "" : ks.signed(one.measured_uplift),
       h("span", { class: "idea-cell" }, one.idea || (one.parent_id === null ? "the starting kernel" : "")),

@@ -44,10 +44,9 @@
         ["Why it stopped", h("span", { class: `status ${status}` }, about.live ? "still running" : info ? info.stop_reason || info.status : "its run.json is damaged"), " ", ks.from(run, about.finished_seq)],
         ["Best kernel", about.best ? ["candidate ", ks.candidateLink(run, about.best.candidate_id)] : "none"],
         ["Checks passed", checks.length ? `${passed} of ${checks.length}` : "none yet"],
-        ["Cost", `${ks.money(counts.cost_usd)}, ${counts.estimated ? "about " : ""}${ks.whole(tokens)} tokens`],
+        ["Cost", `${ks.money(counts.cost_usd)}, ${counts.estimated ? "about " : ""}${ks.whole(tokens)} tokens, ${info ? [...new Set(Object.values(info.models))].join(", ") : ""}`],
         ["Time", ks.duration(info && !about.live && info.totals.seconds ? info.totals.seconds : about.seconds)],
         ["Tried", `${ks.count(counts.candidates, "candidate")}, ${counts.verdicts.accepted || 0} accepted`],
-        ["Models", info ? [...new Set(Object.values(info.models))].join(", ") || "–" : "–"],
       ])
     );
   }

@@ -17,7 +17,7 @@
       h(
         "div",
         {},
-        passage.text ? h("blockquote", {}, paragraphs(passage.text)) : h("p", { class: "muted" }, "The text is not recorded here."),
+        passage.text ? h("blockquote", { tabindex: "0", "aria-label": `passage ${passage.id}` }, paragraphs(passage.text)) : h("p", { class: "muted" }, "The text is not recorded here."),
         h(
           "ul",
           { class: "sources" },
