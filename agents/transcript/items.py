@@ -5,14 +5,14 @@ A part left out is listed in ``more``; the whole event is there to be fetched by
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from .. import events as ev
 from ..messages import Hypotheses
 from .record import Entry, Record
 from .story import passage_values
 from .summary import Summary
-from .values import Json, interval_values
+from .values import Json, interval_values, json_list
 
 __all__ = ["item_values"]
 
@@ -83,8 +83,7 @@ def _call(event: ev.ModelCall, more: Json) -> Json:
     values = event.model_dump(mode="json", exclude={"request", "response"})
     response: dict[str, Any] = event.response or {}
     content = response.get("content")
-    calls: list[Any] = content if isinstance(content, list) else []
-    named: list[Json] = [call for call in calls if isinstance(call, dict)]
+    named = [cast("Json", call) for call in json_list(content) if isinstance(call, dict)]
     asked = [{"tool": str(c.get("name", "")), "arguments": str(c.get("arguments", ""))} for c in named]
     more["request"] = sum(len(str(message.get("content", ""))) for message in event.request)
     return values | {

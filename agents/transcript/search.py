@@ -22,6 +22,7 @@ from .filters import EventFilter
 from .record import Entry, Record
 from .sources import source_text
 from .summary import Summary
+from .values import json_list
 
 __all__ = ["Hit", "search_record", "split_words"]
 
@@ -117,10 +118,7 @@ def _texts(value: Any, field: str = "") -> list[tuple[str, str]]:
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value).items()
         return [pair for name, inner in fields if name not in _SKIPPED for pair in _texts(inner, name)]
-    if isinstance(value, list):
-        inside: list[Any] = value
-        return [pair for inner in inside for pair in _texts(inner, field)]
-    return []
+    return [pair for inner in json_list(value) for pair in _texts(inner, field)]
 
 
 def _excerpt(text: str, word: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 from kernel_scientist.tools.evaluation import Evaluation, Interval, ShapeTiming
 
-__all__ = ["Json", "evaluation_values", "interval_values", "light_share", "timing_values"]
+__all__ = ["Json", "evaluation_values", "interval_values", "json_list", "light_share", "timing_values"]
 
 Json = dict[str, Any]
 
@@ -14,6 +15,11 @@ Json = dict[str, Any]
 def interval_values(interval: Interval | None) -> Json | None:
     """The interval, or ``None`` for what was not measured."""
     return None if interval is None else interval.to_dict()
+
+
+def json_list(value: object) -> list[Any]:
+    """The items of a JSON array; none where it is something else."""
+    return list(cast("Iterable[Any]", value)) if isinstance(value, list) else []
 
 
 def light_share(timing: ShapeTiming) -> float | None:
