@@ -89,6 +89,32 @@ def test_the_wheel_works_in_another_environment(installed: Path, tmp_path: Path)
     assert Path(found.strip()).is_relative_to(installed.parent)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_the_wheel_does_elsewhere_what_the_clone_does(installed: Path, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["KERNEL_SCIENTIST_HOME"] = str(tmp_path / "home")
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [str(installed / "kernel-scientist"), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            cwd=tmp_path,
+            env=environment,
+        )
+        assert done.returncode in (0, 3), done.stderr
+        return done.stdout
+
+    assert "times on this device" in run("run", "transpose", "--generations", "1", "--experiments", "1")
+    assert "accepted" in run("bench", "tiled", "--problem", "transpose")
+    assert "LDS" in run("knowledge", "search", "bank conflicts")
+    assert "candidate 0001" in run("transcript", "show", "last")
+    (report,) = (tmp_path / "runs").glob("*/report.md")
+    assert "## What was tried and why" in report.read_text(encoding="utf-8")
+
+
 def test_the_development_environment_has_the_command_too() -> None:
     command = Path(sys.executable).with_name("kernel-scientist")
     if not command.exists():
