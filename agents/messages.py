@@ -124,7 +124,9 @@ class Hypotheses(_Content):
     def text(self) -> str:
         if self.nothing_to_try:
             return self.nothing_to_try
-        lines = [f"{len(self.avenues)} avenues, {len(self.experiments)} experiments; running:"]
+        avenues = f"{len(self.avenues)} avenues, " if self.avenues else ""
+        several = "" if len(self.experiments) == 1 else "s"
+        lines = [f"{avenues}{len(self.experiments)} experiment{several}; running:"]
         for number, choice in enumerate(self.chosen, start=1):
             one = self.experiments[choice.experiment]
             predicted = f"predicted {one.uplift_min:+.0f} % to {one.uplift_max:+.0f} %"

@@ -50,7 +50,7 @@ _ALIASES: tuple[tuple[str, Strategy], ...] = (
     (r"branch|diverge|control.?flow|predicat|loop", "control flow"),
     (r"tun(e|ing)|parameter|constant", "tuning"),
 )
-_KNOWN = {name.casefold(): name for name in STRATEGIES}
+_KNOWN: dict[str, Strategy] = {name.casefold(): name for name in STRATEGIES}
 _LOOKED_AT = 200
 
 
@@ -59,4 +59,7 @@ def strategy_named(text: str) -> Strategy:
     words = " ".join(text[:_LOOKED_AT].casefold().replace("_", " ").split())
     if words in _KNOWN:
         return _KNOWN[words]
-    return next((name for pattern, name in _ALIASES if re.search(pattern, words)), "other")
+    for pattern, name in _ALIASES:
+        if re.search(pattern, words):
+            return name
+    return "other"
