@@ -139,6 +139,8 @@ class Record:
 
     def events(self, entries: list[Entry]) -> Iterator[ev.Event]:
         """The events of these entries, read again."""
+        if not entries:
+            return
         with explained("read the record", self.path):
             handle = open_beneath(self.run.path, "events.jsonl")
         with os.fdopen(handle, "rb") as file:
