@@ -33,8 +33,8 @@
   ks.duration = function (seconds) {
     const whole = Math.max(0, Math.round(seconds || 0));
     const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-    if (h) return `${h} h ${m} min`;
-    return m ? `${m} min ${s} s` : `${s} s`;
+    const parts = h ? [h, "h", m, "min"] : m ? [m, "min", s, "s"] : [s, "s"];
+    return parts.join("\u00a0");
   };
   ks.percent = (share) => (figure(share) === null ? "not known" : `${significant(share * 100, 3)} %`);
   ks.signed = (value) =>
