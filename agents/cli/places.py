@@ -37,10 +37,12 @@ def resolve_runs_dir(given: Path | None) -> Path:
 @contextmanager
 def naming_the_run(runs_dir: Path) -> Generator[Callable[[Event], None]]:
     """Note on whatever the block raises which run it leaves; the block shows its events to what it gets."""
+    from kernel_scientist.agents.events import RunResumed, RunStarted
+
     ids: list[str] = []
 
     def notice(event: Event) -> None:
-        if event.kind in ("run_started", "run_resumed"):
+        if isinstance(event, (RunStarted, RunResumed)):
             ids.append(event.run_id)
 
     try:

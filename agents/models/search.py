@@ -195,7 +195,7 @@ class SurrogateSearch:
         if points:
             mean = model.pool(points).mean
             for index in np.argsort(-mean)[:3]:
-                found.update(dict.fromkeys(space.neighbours(points[index])))
+                found.update(dict.fromkeys(space.neighbours(points[int(index)])))
         return [point for point in found if point not in tried] or self._rest(tried)
 
     def _rest(self, tried: Tried) -> list[Point]:

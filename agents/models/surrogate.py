@@ -46,7 +46,7 @@ class Surrogate:
         self._known = known
         covariance = self._covariance(known) + scales.noise * np.eye(len(known))
         factor = np.linalg.cholesky(covariance)
-        self._whiten: Array = np.linalg.solve(factor, np.eye(len(known)))
+        self._whiten: Array = np.linalg.solve(factor, np.eye(len(known))).astype(np.float64, copy=False)
         white = self._whiten @ values
         self._weights: Array = self._whiten.T @ white
         self.evidence = float(-0.5 * white @ white - np.log(np.diag(factor)).sum())
