@@ -89,7 +89,7 @@ endef
 
 .venv/.run: .venv/.made pyproject.toml | $(LINKS)
 	@echo "installing what kernel-scientist needs into .venv (about a minute, once)" >&2
-	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[pdf]'
+	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[pdf,html]'
 	@$(call LINK_ROOMS)
 	@touch $@
 

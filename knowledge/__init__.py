@@ -11,6 +11,7 @@ Importing this package loads neither Chroma nor the embedding model; what needs 
 from __future__ import annotations
 
 from .embedding import Embedder, FakeEmbedder, OfflineEmbedder
+from .fetching import Limits
 from .knowledge_base import KnowledgeBase
 from .packing import pack
 from .records import (
@@ -20,6 +21,7 @@ from .records import (
     Citation,
     Document,
     DocumentKind,
+    Failure,
     KnowledgeStatus,
     Passage,
     Source,
@@ -34,9 +36,11 @@ __all__ = [
     "Document",
     "DocumentKind",
     "Embedder",
+    "Failure",
     "FakeEmbedder",
     "KnowledgeBase",
     "KnowledgeStatus",
+    "Limits",
     "OfflineEmbedder",
     "Passage",
     "Source",

@@ -1,158 +1,219 @@
-"""Files and folders into the store, one by one; a bad one never stops the others."""
+"""Files and addresses into the store, one by one; a bad one never stops the others."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, final
 
 from kernel_scientist.sandbox.errors import KernelScientistError
 
-from .chunking import chunk, embedded_text
+from .chunking import Chunk, chunk, embedded_text
 from .embedding import Embedder
-from .loaders import LoadError, load
+from .fetching import Fetched, Limits, arxiv_id, arxiv_pdf, fetch
+from .loaders import LoadedDocument, LoadError, parse, read_file
 from .records import AddItem, AddProgress
+from .sources import About, Entry, Wanted, entries
 from .store import Store
 
-__all__ = ["add_file", "add_sources", "put_file"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-# Part of the content's hash: a new way of cutting makes every document a changed one.
-_CUTTING = b"1"
-_SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "build", "dist"})
+__all__ = ["Adder", "put_file"]
+
+# Part of the content's hash: a new way of reading or cutting makes every document a changed one.
+_CUTTING = b"2"
+_EMBEDDED_AT_ONCE = 32
+_Embedded = Callable[[int, int], None]
 
 
-def add_sources(
-    store: Store,
-    embedder: Embedder,
-    sources: Sequence[str | Path],
-    tags: tuple[str, ...],
-    progress: Callable[[AddProgress], None] | None,
-) -> list[AddItem]:
-    """Add each file of `sources`, folders with all below them. An item that has been reported is on disk."""
-    found = [entry for source in sources for entry in _files(source)]
-    items: list[AddItem] = []
+@final
+class Adder:
+    """Adds what is wanted to a store, and remembers there what failed."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        progress: Callable[[AddProgress], None] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._progress = progress
+        self._limits = limits
+        self._items: list[AddItem] = []
+        self._total = 0
+        self._passages = 0
+
+    def add(self, wanted: Sequence[Wanted]) -> list[AddItem]:
+        """Add each document that `wanted` comes to. An item that has been reported is on disk."""
+        found = _each_once(entry for one in wanted for entry in entries(one))
+        self._total = len(found)
+        whole = sum(entry.weight for entry in found) or 1
+        before = 0
+        for entry in found:
+            self._report(None, entry, before / whole)
+            item = self._remember(entry, self._add(entry, before / whole, entry.weight / whole))
+            self._items.append(item)
+            self._passages += item.chunks if item.status in ("added", "replaced") else 0
+            before += entry.weight
+            self._report(item, entry, before / whole)
+        return self._items
+
+    def _add(self, entry: Entry, before: float, share: float) -> AddItem:
+        """Add one document; what goes wrong with it is in the item."""
+        source = entry.wanted.source
+        if entry.failure is not None:
+            return AddItem(source, "failed", entry.failure)
+
+        def embedded(done: int, total: int) -> None:
+            if done < total:
+                self._report(None, entry, before + share * done / total, passages=done)
+
+        try:
+            if entry.path is None:
+                return self._add_fetched(entry.wanted, embedded)
+            name = entry.path.name
+            return _put(self._store, self._embedder, read_file(entry.path), name, entry.wanted, embedded)
+        except (LoadError, KernelScientistError) as error:
+            return AddItem(source, "failed", str(error))
+        except OSError as error:
+            reason = os.strerror(error.errno or errno.EIO).lower()
+            return AddItem(source, "failed", f"it cannot be read: {reason}")
+
+    def _add_fetched(self, wanted: Wanted, embedded: _Embedded) -> AddItem:
+        paper = arxiv_id(wanted.source)
+        fetched: Fetched = fetch(arxiv_pdf(paper) if paper else wanted.source, self._limits)
+        return _put(self._store, self._embedder, fetched.raw, fetched.name, wanted, embedded)
+
+    def _remember(self, entry: Entry, item: AddItem) -> AddItem:
+        """The item; it says so when its failure cannot be remembered, which stops the batch neither."""
+        try:
+            if item.status == "failed":
+                self._store.note_failure(item.source, item.reason, entry.wanted.to_json())
+            else:
+                self._store.forget_failure(item.source)
+        except KernelScientistError as error:
+            return replace(item, reason=f"{item.reason} (not remembered for a retry: {error})".lstrip())
+        return item
+
+    def _report(self, item: AddItem | None, entry: Entry, share: float, passages: int = 0) -> None:
+        if self._progress is not None:
+            done = len(self._items)
+            source, passages = entry.wanted.source, self._passages + passages
+            self._progress(AddProgress(item, done, self._total, source, passages, share))
+
+
+def _each_once(found: Iterable[Entry]) -> list[Entry]:
+    """Entries by their identity; where two name one document, what is known about it from both."""
+    once: dict[str, Entry] = {}
     for entry in found:
-        if isinstance(entry, AddItem):
-            item = entry
-        else:
-            item = add_file(store, embedder, entry, source=str(entry.absolute()), name=entry.stem, tags=tags)
-        items.append(item)
-        if progress is not None:
-            progress(AddProgress(item, len(items), len(found)))
-    return items
+        source = entry.wanted.source
+        before = once.setdefault(source, entry).wanted
+        about = before.about if entry.wanted.about == About() else entry.wanted.about
+        tags = tuple(dict.fromkeys((*before.tags, *entry.wanted.tags)))
+        once[source] = replace(once[source], wanted=Wanted(source, tags, about))
+    return list(once.values())
 
 
-def add_file(
+def put_file(store: Store, embedder: Embedder, path: Path, *, source: str, bundled: bool = False) -> AddItem:
+    """Add one file under the identity `source`. Raises `LoadError`, `OSError`, `KernelScientistError`."""
+    return _put(store, embedder, read_file(path), path.name, Wanted(source), bundled=bundled)
+
+
+def _put(
     store: Store,
     embedder: Embedder,
-    path: Path,
-    *,
-    source: str,
+    raw: bytes,
     name: str,
-    tags: tuple[str, ...] = (),
+    wanted: Wanted,
+    embedded: _Embedded | None = None,
+    *,
     bundled: bool = False,
 ) -> AddItem:
-    """Add one file under the identity `source`; what goes wrong with it is in the item."""
-    try:
-        return put_file(store, embedder, path, source=source, name=name, tags=tags, bundled=bundled)
-    except LoadError as error:
-        return AddItem(source, "failed", str(error))
-    except OSError as error:
-        return AddItem(
-            source, "failed", f"it cannot be read: {os.strerror(error.errno or errno.EIO).lower()}"
-        )
-    except KernelScientistError as error:
-        return AddItem(source, "failed", str(error))
-
-
-def put_file(
-    store: Store,
-    embedder: Embedder,
-    path: Path,
-    *,
-    source: str,
-    name: str,
-    tags: tuple[str, ...] = (),
-    bundled: bool = False,
-) -> AddItem:
-    """`add_file`, but what goes wrong is raised: `LoadError`, `OSError`, `KernelScientistError`."""
-    raw, document = load(path)
     digest = hashlib.sha256(_CUTTING + raw).hexdigest()
-    same = _unchanged(store, source, digest, tags)
+    same = _unchanged(store, digest, wanted)
     if same is not None:
         return same
+    document = parse(raw, name)
+    if name.endswith(".html"):
+        # Pages carry what differs each time they are served; their text says whether they have changed.
+        digest = _text_digest(document)
+        same = _unchanged(store, digest, wanted)
+        if same is not None:
+            return same
+    document = _known_better(document, wanted.about)
     chunks = chunk(document)
-    vectors = embedder.embed([embedded_text(document.title, piece) for piece in chunks])
     status, document_id = store.put(
-        source,
+        wanted.source,
         document,
         chunks,
         content_hash=digest,
-        name=name,
-        tags=tags,
+        name=Path(name).stem,
+        tags=wanted.tags,
         bundled=bundled,
         embedder=embedder.name,
-        vectors=vectors,
+        vectors=_vectors(embedder, document.title, chunks, embedded),
     )
-    return AddItem(source, status, "", len(chunks), document_id)
+    return AddItem(wanted.source, status, "", len(chunks), document_id, document.pages)
 
 
-def _unchanged(store: Store, source: str, digest: str, tags: tuple[str, ...]) -> AddItem | None:
-    """The item for a file whose content is there already: its own or, when it is new, another's."""
-    own = store.documents("source = ?", source)
+def _vectors(
+    embedder: Embedder, title: str, chunks: list[Chunk], embedded: _Embedded | None
+) -> NDArray[np.float32]:
+    import numpy as np
+
+    parts: list[NDArray[np.float32]] = []
+    for start in range(0, len(chunks), _EMBEDDED_AT_ONCE):
+        some = chunks[start : start + _EMBEDDED_AT_ONCE]
+        parts.append(embedder.embed([embedded_text(title, piece) for piece in some]))
+        if embedded is not None:
+            embedded(start + len(some), len(chunks))
+    return np.concatenate(parts)
+
+
+def _text_digest(document: LoadedDocument) -> str:
+    digest = hashlib.sha256(_CUTTING + document.title.encode(errors="replace"))
+    for section in document.sections:
+        digest.update(f"\0{section.path}\0{section.text}".encode(errors="replace"))
+    return digest.hexdigest()
+
+
+def _known_better(document: LoadedDocument, about: About) -> LoadedDocument:
+    return replace(
+        document,
+        title=about.title or document.title,
+        authors=about.authors or document.authors,
+        year=about.year or document.year,
+        origin=about.origin or document.origin,
+    )
+
+
+def _unchanged(store: Store, digest: str, wanted: Wanted) -> AddItem | None:
+    """The item for content that is there already: the source's own or, when it is new, another's."""
+    own = store.documents("source = ?", wanted.source)
     same = own or store.documents("content_hash = ?", digest)
     if not same or store.content_hash(same[0].id) != digest:
         return None
     document = same[0]
-    missing = tuple(tag for tag in tags if tag not in document.tags)
+    about = wanted.about
+    known = About(document.title, document.authors, document.year, document.origin)
+    wished = About(
+        about.title or known.title,
+        about.authors or known.authors,
+        about.year or known.year,
+        about.origin or known.origin,
+    )
+    if own and wished != known:
+        return None
+    missing = tuple(tag for tag in wanted.tags if tag not in document.tags)
     if missing:
         store.retag(document.id, (*document.tags, *missing))
     reason = "" if own else f"its content is that of {document.source}"
-    return AddItem(source, "unchanged", reason, document.chunks, document.id)
-
-
-def _files(source: str | Path) -> Iterator[Path | AddItem]:
-    """The files of a source in order, or the item that says why there are none."""
-    text = str(source)
-    if "://" in text:
-        yield AddItem(text, "failed", "addresses are not fetched; download it and add the file")
-        return
-    try:
-        path = Path(source).expanduser().resolve()
-        if path.is_dir():
-            yield from _below(path)
-        elif path.is_file():
-            yield path
-        elif path.exists():
-            yield AddItem(text, "failed", "it is neither a file nor a folder")
-        else:
-            yield AddItem(text, "failed", "there is no such file or folder")
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-    ) as error:  # a loop of links, an unknown ~user, a null character
-        yield AddItem(text, "failed", f"it cannot be found: {error}")
-
-
-def _below(folder: Path) -> Iterator[Path | AddItem]:
-    """All files below a folder but hidden ones and those a build leaves."""
-    problems: list[OSError] = []
-    found = False
-    for parent, folders, names in os.walk(folder, onerror=problems.append):
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name not in _SKIPPED_FOLDERS
-        )
-        for name in sorted(names):
-            if not name.startswith("."):
-                found = True
-                yield Path(parent) / name
-    for problem in problems:
-        found = True
-        yield AddItem(
-            str(problem.filename), "failed", f"it cannot be read: {(problem.strerror or 'unknown').lower()}"
-        )
-    if not found:
-        yield AddItem(str(folder), "failed", "the folder holds no files")
+    return AddItem(wanted.source, "unchanged", reason, document.chunks, document.id)

@@ -12,7 +12,17 @@ from kernel_scientist.sandbox.files import explained, is_own
 
 __all__ = ["connect", "explain", "explained_database", "transaction"]
 
-_VERSION = 1
+_VERSION = 2
+# What makes a database of a version into one of the next.
+_MIGRATIONS = {
+    1: (
+        "ALTER TABLE documents ADD COLUMN authors TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE documents ADD COLUMN year INTEGER",
+        "ALTER TABLE documents ADD COLUMN origin TEXT",
+        "CREATE TABLE failures (source TEXT PRIMARY KEY, reason TEXT NOT NULL, wanted TEXT NOT NULL, "
+        "tried TEXT NOT NULL) WITHOUT ROWID",
+    ),
+}
 _BUSY_S = 60.0
 
 
@@ -38,6 +48,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version == 0:
         _create(connection)
+    elif 0 < version < _VERSION:
+        _migrate(connection)
     elif version != _VERSION:
         raise UsageError(
             f"The knowledge base at {path} is of version {version}, and this program reads {_VERSION}; "
@@ -53,6 +65,15 @@ def _create(connection: sqlite3.Connection) -> None:
             for statement in _statements(schema):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    with transaction(connection):
+        # Asked again under the lock, as above.
+        for version in range(connection.execute("PRAGMA user_version").fetchone()[0], _VERSION):
+            for statement in _MIGRATIONS[version]:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {version + 1}")
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, final
@@ -12,14 +13,17 @@ from kernel_scientist.sandbox.errors import InternalError, KernelScientistError,
 from kernel_scientist.sandbox.files import FileLock, data_home, explained
 from kernel_scientist.sandbox.printable import printable
 
-from .adding import add_sources
+from .adding import Adder
 from .chroma_store import ChromaStoreError
 from .embedding import Embedder, OfflineEmbedder
+from .fetching import Limits
 from .index import VectorIndex
 from .library import is_current, sync_library
+from .manifest import read_manifest
 from .packing import pack
-from .records import AddProgress, AddReport, Document, DocumentKind, KnowledgeStatus, Passage
+from .records import AddProgress, AddReport, Document, DocumentKind, Failure, KnowledgeStatus, Passage
 from .retrieval import Retriever
+from .sources import Wanted
 from .store import Store
 
 if TYPE_CHECKING:
@@ -92,18 +96,70 @@ class KnowledgeBase:
         self,
         *sources: str | Path,
         tags: Sequence[str] = (),
+        manifest: Path | str | None = None,
         progress: Callable[[AddProgress], None] | None = None,
+        limits: Limits | None = None,
     ) -> AddReport:
-        """Add files, and folders with all below them. What fails is in the report and stops nothing.
+        """Add files, folders with all below them, addresses and arXiv identifiers, then what a `manifest`
+        names. What fails is in the report, stops nothing, and is remembered for `retry`.
 
         An item that `progress` or the report calls added is on disk, whatever happens next. Raises
-        `UsageError` for an empty source, and for a tag that is empty or holds hidden characters.
+        `UsageError` for an empty source, for a manifest that is wrong, and for a tag that is empty or holds
+        hidden characters.
         """
         if any(isinstance(source, str) and not source.strip() for source in sources):
             raise UsageError("A source is empty; name a file or a folder.")
-        tags = [checked_tag(tag) for tag in tags]
+        common = tuple(checked_tag(tag) for tag in tags)
+        wanted = [Wanted(str(source), common) for source in sources]
+        for one in read_manifest(Path(manifest).expanduser()) if manifest is not None else ():
+            own = (checked_tag(tag) for tag in one.tags)
+            wanted.append(replace(one, tags=tuple(dict.fromkeys((*own, *common)))))
+        return self._add(wanted, progress, limits)
+
+    def failures(self) -> list[Failure]:
+        """What could not be added, oldest first."""
         with self._using():
-            items = add_sources(self._store, self._embedder, sources, tuple(tags), progress)
+            return [Failure(source, reason, tried) for source, reason, _, tried in self._store.failures()]
+
+    def retry(
+        self,
+        *sources: str,
+        progress: Callable[[AddProgress], None] | None = None,
+        limits: Limits | None = None,
+    ) -> AddReport:
+        """Add what failed before once more, as it was wanted then: these sources, or all when none is named.
+
+        Raises `UsageError` for a source that is not among `failures`.
+        """
+        with self._using():
+            wanted = {source: Wanted.from_json(source, text) for source, _, text, _ in self._store.failures()}
+            chosen = [wanted[source] for source in self._failed(sources)]
+        return self._add(chosen, progress, limits)
+
+    def forget_failures(self, *sources: str) -> None:
+        """Try these failed sources no more; all of them when none is named. Raises `UsageError`."""
+        with self._using():
+            for source in self._failed(sources):
+                self._store.forget_failure(source)
+
+    def _failed(self, sources: Sequence[str]) -> Sequence[str]:
+        failed = [failure.source for failure in self.failures()]
+        for source in sources:
+            if source not in failed:
+                raise UsageError(
+                    f"'{printable(source, ' ')}' is not among what failed; "
+                    "'kernel-scientist knowledge retry --list' names it all."
+                )
+        return sources or failed
+
+    def _add(
+        self,
+        wanted: list[Wanted],
+        progress: Callable[[AddProgress], None] | None,
+        limits: Limits | None,
+    ) -> AddReport:
+        with self._using():
+            items = Adder(self._store, self._embedder, progress, limits).add(wanted)
             if any(item.status in ("added", "replaced") for item in items):
                 self._update_index()
         return AddReport(tuple(items))

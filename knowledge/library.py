@@ -62,7 +62,7 @@ def sync_library(store: Store, embedder: Embedder) -> None:
 def _sync(store: Store, known: Embedder, notes: Sequence[Path]) -> None:
     for note in notes:
         try:
-            put_file(store, known, note, source=f"{_SOURCE_PREFIX}{note.name}", name=note.stem, bundled=True)
+            put_file(store, known, note, source=f"{_SOURCE_PREFIX}{note.name}", bundled=True)
         except LoadError as error:
             raise InternalError(f"The bundled note {note.name} cannot be added: {error}.") from error
     sources = {f"{_SOURCE_PREFIX}{note.name}" for note in notes}

@@ -14,6 +14,7 @@ __all__ = [
     "Citation",
     "Document",
     "DocumentKind",
+    "Failure",
     "KnowledgeStatus",
     "Match",
     "Passage",
@@ -40,7 +41,8 @@ class Citation:
     """Where a passage is from.
 
     `source` is the URLs that the passage itself cites, separated by spaces, else the document's own file;
-    `looked_up` is the earliest ISO date among them; `page` counts from 1.
+    `looked_up` is the earliest ISO date among them; `page` counts from 1. `authors` and `year` are the
+    document's, where they are known.
     """
 
     title: str
@@ -49,12 +51,21 @@ class Citation:
     source: str
     looked_up: str | None = None
     sources: tuple[Source, ...] = ()
+    authors: tuple[str, ...] = ()
+    year: int | None = None
 
     def __str__(self) -> str:
-        place = f"{self.title} > {self.section}" if self.section else self.title
+        work = f"{self.title}{self._published()}"
+        place = f"{work} > {self.section}" if self.section else work
         page = f", p. {self.page}" if self.page is not None else ""
         looked_up = f" (looked up {self.looked_up})" if self.looked_up else ""
         return f"{place}{page}; {self.source}{looked_up}"
+
+    def _published(self) -> str:
+        first = self.authors[0] + (" et al." if len(self.authors) > 2 else "") if self.authors else ""
+        names = " and ".join(self.authors) if len(self.authors) == 2 else first
+        known = ", ".join(part for part in (names, str(self.year or "")) if part)
+        return f" ({known})" if known else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document of the knowledge base; `bundled` ones came with the package."""
+    """A document of the knowledge base; `bundled` ones came with the package.
+
+    `source` is the file or address it was read from, `origin` where it was published when that is another.
+    """
 
     id: str
     title: str
@@ -88,31 +102,41 @@ class Document:
     tags: tuple[str, ...]
     architectures: tuple[str, ...] = ()
     bundled: bool = False
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AddItem:
-    """What became of one file; `reason` says why it failed, or what an unchanged one equals."""
+    """What became of one document; `reason` says why it failed, or what an unchanged one equals."""
 
     source: str
     status: AddStatus
     reason: str = ""
     chunks: int = 0
     document_id: str | None = None
+    pages: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AddProgress:
-    """`item` is done; `done` of `total` files are."""
+    """`done` of `total` documents are; `item` is the one that just was, `None` while `source` is at work.
 
-    item: AddItem
+    `passages` have been embedded so far, and about `share` of the whole (0 to 1, by size) is done.
+    """
+
+    item: AddItem | None
     done: int
     total: int
+    source: str = ""
+    passages: int = 0
+    share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class AddReport:
-    """One item for each file that was found, in the order they were read."""
+    """One item for each document that was found, in the order they were read."""
 
     items: tuple[AddItem, ...]
 
@@ -123,6 +147,15 @@ class AddReport:
     @property
     def failed(self) -> tuple[AddItem, ...]:
         return tuple(item for item in self.items if item.status == "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A source that could not be added, when it was last tried (ISO 8601, UTC), and why."""
+
+    source: str
+    reason: str
+    tried: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,12 @@ __all__ = [
 
 DOCUMENT_COLUMNS = (
     "id, title, kind, source, added_at, tags, architectures, bundled, "
-    "(SELECT count(*) FROM chunks WHERE document_id = documents.id)"
+    "(SELECT count(*) FROM chunks WHERE document_id = documents.id), authors, year, origin"
 )
-CHUNK_COLUMNS = "number, document_id, position, section, page, text, tokens, title, kind, source"
+CHUNK_COLUMNS = (
+    "number, document_id, position, section, page, text, tokens, title, kind, coalesce(origin, source), "
+    "authors, year"
+)
 _ID_LENGTH = 40
 
 
@@ -56,7 +59,8 @@ class StoredChunk:
 
 def to_document(row: Sequence[Any]) -> Document:
     """From `DOCUMENT_COLUMNS`."""
-    document_id, title, kind, source, added_at, tags, architectures, bundled, chunks = row
+    document_id, title, kind, source, added_at, tags, architectures, bundled, chunks = row[:9]
+    authors, year, origin = row[9:]
     return Document(
         id=document_id,
         title=title,
@@ -67,15 +71,20 @@ def to_document(row: Sequence[Any]) -> Document:
         tags=tuple(json.loads(tags)),
         architectures=tuple(json.loads(architectures)),
         bundled=bool(bundled),
+        authors=tuple(json.loads(authors)),
+        year=year,
+        origin=origin,
     )
 
 
 def to_chunk(row: Sequence[Any], sources: tuple[Source, ...]) -> StoredChunk:
     """From `CHUNK_COLUMNS` and the chunk's own sources."""
-    number, document_id, position, section, page, text, tokens, title, kind, file = row
+    number, document_id, position, section, page, text, tokens, title, kind, file, authors, year = row
     looked_up = min((source.looked_up for source in sources if source.looked_up), default=None)
     urls = " ".join(dict.fromkeys(source.url for source in sources))
-    citation = Citation(title, section, page, urls or file, looked_up, sources)
+    citation = Citation(
+        title, section, page, urls or file, looked_up, sources, tuple(json.loads(authors)), year
+    )
     return StoredChunk(number, f"{document_id}#{position}", document_id, kind, text, tokens, citation)
 
 
@@ -103,11 +112,12 @@ def insert_document(
 ) -> None:
     """Write the document's own row, added now."""
     connection.execute(
-        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(document_id, source, document.title, document.kind, content_hash),
             datetime.now(UTC).isoformat(timespec="seconds"),
             *(json.dumps(tags), json.dumps(document.architectures), int(bundled)),
+            *(json.dumps(document.authors), document.year, document.origin),
         ),
     )
 

@@ -10,9 +10,20 @@ CREATE TABLE documents (
     added_at      TEXT NOT NULL,                 -- ISO 8601, UTC
     tags          TEXT NOT NULL,                 -- JSON array
     architectures TEXT NOT NULL,                 -- JSON array
-    bundled       INTEGER NOT NULL
+    bundled       INTEGER NOT NULL,
+    authors       TEXT NOT NULL DEFAULT '[]',    -- JSON array
+    year          INTEGER,
+    origin        TEXT                           -- where it was published, when that is not `source`
 );
 CREATE INDEX documents_by_content ON documents (content_hash);
+
+-- What could not be added, for `knowledge retry`.
+CREATE TABLE failures (
+    source TEXT PRIMARY KEY,
+    reason TEXT NOT NULL,
+    wanted TEXT NOT NULL,                        -- JSON object: how it was to be added
+    tried  TEXT NOT NULL                         -- ISO 8601, UTC
+) WITHOUT ROWID;
 
 CREATE TABLE chunks (
     number      INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, final
 
@@ -110,6 +111,28 @@ class Store:
         with explained_database(self.path):
             row = self._row("SELECT value FROM meta WHERE key = ?", key)
         return None if row is None else str(row[0])
+
+    def note_failure(self, source: str, reason: str, wanted: str) -> None:
+        """Remember that `source` could not be added, and as JSON how it was to be."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with explained_database(self.path), transaction(self._connection):
+            self._connection.execute(
+                "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", (source, reason, wanted, now)
+            )
+
+    def forget_failure(self, source: str) -> None:
+        with explained_database(self.path):
+            if self._row("SELECT 1 FROM failures WHERE source = ?", source):
+                with transaction(self._connection):
+                    self._connection.execute("DELETE FROM failures WHERE source = ?", (source,))
+
+    def failures(self) -> list[tuple[str, str, str, str]]:
+        """Source, reason, JSON of how it was to be added, and when it was tried, oldest first."""
+        with explained_database(self.path):
+            rows = self._connection.execute(
+                "SELECT source, reason, wanted, tried FROM failures ORDER BY tried, source"
+            )
+            return [(row[0], row[1], row[2], row[3]) for row in rows]
 
     def documents(self, where: str = "TRUE", *values: str) -> list[Document]:
         """Documents in the order they were added; `where` is SQL over the table's columns."""

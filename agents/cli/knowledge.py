@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -15,17 +16,25 @@ from .text import clean, columns, indent, one_line
 if TYPE_CHECKING:
     from kernel_scientist.knowledge import KnowledgeBase, Passage
 
-__all__ = ["FIRST_USE", "add", "is_first_use", "knowledge", "list_command", "open_knowledge", "search"]
+__all__ = [
+    "FIRST_USE",
+    "add",
+    "is_first_use",
+    "knowledge",
+    "list_command",
+    "open_knowledge",
+    "retry",
+    "search",
+]
 
 FIRST_USE = "reading the bundled library into the knowledge base, once"
-
-SOME_FAILED = 6
 
 
 @click.group(
     cls=LazyGroup,
     lazy={
-        "add": LazyCommand("knowledge:add", "Add literature: files and folders."),
+        "add": LazyCommand("knowledge:add", "Add literature: files, folders, web pages, arXiv papers."),
+        "retry": LazyCommand("knowledge:retry", "Try again to add what failed."),
         "list": LazyCommand("knowledge:list_command", "List the documents."),
         "search": LazyCommand("knowledge:search", "Search as the Researcher does."),
     },
@@ -54,30 +63,55 @@ def is_first_use() -> bool:
 
 
 @click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Mark what is added; may be repeated.")
+@click.option(
+    "--manifest",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Add what this TOML, JSON or CSV file names, with title, authors, year, source and tags.",
+)
 @json_option
-def add(sources: tuple[str, ...], tags: tuple[str, ...], as_json: bool) -> int:
-    """Add each SOURCE, a file or a folder, to the knowledge base.
+def add(sources: tuple[str, ...], tags: tuple[str, ...], manifest: Path | None, as_json: bool) -> int:
+    """Add each SOURCE to the knowledge base: a file, a folder, a web address or an arXiv identifier.
 
-    Exit code 6 when some of them could not be added; the others are.
+    Adding again is free; a changed document replaces its old self. Exit code 6 when some could not be added;
+    the others are, and 'knowledge retry' tries those again.
     """
+    if not sources and manifest is None:
+        raise click.UsageError("Name something to add: files, folders, addresses, or --manifest FILE.")
     _require_words("SOURCE...", sources)
     _require_words("--tag", tags)
+    from .adding import report_added, watching
+
+    with open_knowledge() as base, watching() as progress:
+        report = base.add(*sources, tags=tags, manifest=manifest, progress=progress)
+    return report_added(report, as_json)
+
+
+@click.command()
+@click.option("--list", "only_list", is_flag=True, help="Only list what failed, and why.")
+@click.option("--forget", is_flag=True, help="Do not try SOURCE, or all that failed, any more.")
+@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+@json_option
+def retry(only_list: bool, forget: bool, sources: tuple[str, ...], as_json: bool) -> int:
+    """Try again to add what failed: all of it, or each SOURCE as '--list' names it.
+
+    Exit code 6 when some could not be added this time either.
+    """
+    if only_list and forget:
+        raise click.UsageError("Give either --list or --forget.")
+    from .adding import report_added, report_failures, watching
+
     with open_knowledge() as base:
-        report = base.add(*sources, tags=tags)
-    failed = [item for item in report.items if item.status == "failed"]
-    if as_json:
-        print_json({"items": [asdict(item) for item in report.items]})
-    else:
-        rows = [
-            (item.status, f"{item.chunks} passages", str(item.source), one_line(item.reason or ""))
-            for item in report.items
-        ]
-        echo_all(columns(rows))
-        if failed:
-            remark(f"{len(failed)} of {len(report.items)} could not be added.")
-    return SOME_FAILED if failed else 0
+        if forget:
+            base.forget_failures(*sources)
+        if forget or only_list:
+            report_failures(base.failures(), as_json)
+            return 0
+        with watching() as progress:
+            report = base.retry(*sources, progress=progress)
+    return report_added(report, as_json)
 
 
 @click.command("list")

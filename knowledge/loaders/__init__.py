@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .document import LoadedDocument, LoadError, Section
-from .registry import is_document, load
+from .registry import is_document, load, parse, read_file
 
-__all__ = ["LoadError", "LoadedDocument", "Section", "is_document", "load"]
+__all__ = ["LoadError", "LoadedDocument", "Section", "is_document", "load", "parse", "read_file"]

@@ -40,6 +40,10 @@ class LoadedDocument:
     tags: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    origin: str | None = None
+    pages: int | None = None
 
 
 def decode(raw: bytes) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 from collections.abc import Callable
 from pathlib import Path
 
+from kernel_scientist.sandbox.files import read_regular
+
 from .document import LoadedDocument, LoadError
 
-__all__ = ["is_document", "load"]
+__all__ = ["is_document", "load", "parse", "read_file"]
 
 Loader = Callable[[bytes, str], LoadedDocument]
 
@@ -20,33 +23,60 @@ _LOADERS = {
         *(".hip", ".cu", ".cuh", ".cl", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".inl"),
         *(".py", ".s", ".asm", ".ll", ".mlir"),
     ),
+    "html": (".html", ".htm", ".xhtml"),
+    "notebook": (".ipynb",),
     "pdf": (".pdf",),
+    "restructuredtext": (".rst", ".rest"),
 }
 _BY_SUFFIX = {suffix: module for module, suffixes in _LOADERS.items() for suffix in suffixes}
 _TEXT_NAMES = frozenset({"readme", "notes", "license", "changelog"})
 _LARGEST_FILE = 100 << 20
 
 
-def is_document(path: Path) -> bool:
-    """Whether a loader for this name exists."""
-    return _module_for(path.name) is not None
+def is_document(suffix: str) -> bool:
+    """Whether a loader for files of this suffix (".pdf") exists."""
+    return suffix.lower() in _BY_SUFFIX
 
 
 def load(path: Path) -> tuple[bytes, LoadedDocument]:
     """The file's bytes and what they hold. Raises `LoadError`, and `OSError` when it cannot be read."""
-    module = _module_for(path.name)
-    if module is None:
-        kind = f"'{path.suffix}'" if path.suffix else "no suffix"
-        raise LoadError(f"not a document type we read ({kind}); convert it to Markdown, plain text or PDF")
-    size = path.stat().st_size
-    if size > _LARGEST_FILE:
-        raise LoadError(f"too large ({size >> 20} MiB; at most {_LARGEST_FILE >> 20}); split it")
-    raw = path.read_bytes()
-    loader: Loader = importlib.import_module(f".{module}", __package__).load
-    document = loader(raw, path.name)
+    raw = read_file(path)
+    return raw, parse(raw, path.name)
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file that a loader may read. Raises `LoadError` and `OSError`."""
+    _loader_for(path.name)
+    try:
+        return read_regular(path, _LARGEST_FILE)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            size = path.stat().st_size
+            raise LoadError(
+                f"too large ({size >> 20} MiB; at most {_LARGEST_FILE >> 20}); split it"
+            ) from None
+        raise
+
+
+def parse(raw: bytes, name: str) -> LoadedDocument:
+    """What the bytes of a file of this name hold. Raises `LoadError`."""
+    loader: Loader = importlib.import_module(f".{_loader_for(name)}", __package__).load
+    try:
+        document = loader(raw, name)
+    except (RecursionError, MemoryError) as error:
+        raise LoadError(f"it is nested too deep or too large to be read ({type(error).__name__})") from None
     if not any(section.text.strip() for section in document.sections):
         raise LoadError("it holds no text")
-    return raw, document
+    return document
+
+
+def _loader_for(name: str) -> str:
+    module = _module_for(name)
+    if module is None:
+        suffix = Path(name).suffix
+        kind = f"'{suffix}'" if suffix else "no suffix"
+        raise LoadError(f"not a document type we read ({kind}); convert it to Markdown, plain text or PDF")
+    return module
 
 
 def _module_for(name: str) -> str | None:

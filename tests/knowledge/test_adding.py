@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernel_scientist.knowledge import AddProgress, KnowledgeBase
+from kernel_scientist.sandbox.errors import UsageError
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -31,7 +32,7 @@ def test_a_folder_is_added_with_all_below_it(base: KnowledgeBase, write: Write) 
         "image.png": "failed",
     }
     assert "convert it" in by_name["image.png"].reason
-    assert [p.done for p in seen] == [1, 2, 3, 4] and seen[-1].total == 4
+    assert [p.done for p in seen if p.item] == [1, 2, 3, 4] and seen[-1].total == 4
     assert [d.title for d in base.documents()] == ["First", "c.hip", "Second"]
     assert [d.id for d in base.documents()] == ["a", "c", "b"]
 
@@ -68,6 +69,40 @@ def test_two_files_of_one_name_get_different_ids(base: KnowledgeBase, write: Wri
     assert [d.id for d in base.documents()] == ["readme-file", "readme-file-2"]
 
 
+def test_passages_of_a_long_document_are_counted_while_it_is_added(base: KnowledgeBase, write: Write) -> None:
+    path = write("long.md", "".join(f"## Part {n}\n\nText {n}.\n\n" for n in range(100)))
+    seen: list[AddProgress] = []
+
+    base.add(path, progress=seen.append)
+
+    assert [p.passages for p in seen] == sorted(p.passages for p in seen)
+    assert any(0 < p.passages < 100 and 0 < p.share < 1 for p in seen)
+    assert seen[-1].passages == 100 and seen[-1].share == 1
+
+
+def test_what_failed_is_remembered_and_tried_again_as_it_was_wanted(
+    base: KnowledgeBase, write: Write
+) -> None:
+    path = write("a.md", "+++\nbroken\n+++\n")
+    base.add(path, write("b.png", "x"), tags=["mine"])
+    assert [f.source for f in base.failures()] == [str(path), str(path.parent / "b.png")]
+    assert "not TOML" in base.failures()[0].reason
+    write("a.md", "mended\n")
+
+    report = base.retry()
+
+    assert [item.status for item in report.items] == ["added", "failed"]
+    assert [f.source for f in base.failures()] == [str(path.parent / "b.png")]
+    assert base.documents()[0].tags == ("mine",)
+    base.forget_failures()
+    assert base.failures() == [] and base.retry().items == ()
+
+
+def test_only_what_failed_can_be_tried_again(base: KnowledgeBase) -> None:
+    with pytest.raises(UsageError, match="not among what failed"):
+        base.retry("/nowhere")
+
+
 def test_tags_are_kept_and_added_to(base: KnowledgeBase, write: Write) -> None:
     path = write("a.md", '+++\ntags = ["lds"]\n+++\n\ntext\n')
     base.add(path, tags=["mine"])
@@ -82,7 +117,7 @@ def test_tags_are_kept_and_added_to(base: KnowledgeBase, write: Write) -> None:
     ("source", "complaint"),
     [
         ("/nowhere/paper.md", "no such file"),
-        ("https://example.org/paper", "download it"),
+        ("ftp://example.org/paper", "download it"),
         ("/dev/null", "neither a file nor a folder"),
         ("~nosuchuser-here/paper.md", "cannot be found"),
         ("a\0b", "cannot be found"),

@@ -44,7 +44,7 @@ Nothing cited about swizzles.
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT / '.links')!r}); import kernel_scientist.knowledge; "
-        "heavy = {'chromadb', 'onnxruntime', 'tiktoken', 'numpy', 'tokenizers', 'pypdf'}; "
+        "heavy = {'chromadb', 'onnxruntime', 'tiktoken', 'numpy', 'tokenizers', 'pypdfium2', 'lxml'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
 
@@ -220,6 +220,24 @@ def test_a_base_of_a_newer_version_is_a_usage_error(base: KnowledgeBase) -> None
 
     with pytest.raises(UsageError, match="version 99"):
         KnowledgeBase.open(base.path, embedder=FakeEmbedder())
+
+
+def test_a_base_of_the_first_version_is_brought_up_to_date(base: KnowledgeBase, write: Write) -> None:
+    path = write("a.md", "one\n")
+    base.add(path)
+    before = base.documents()
+    base.close()
+    connection = sqlite3.connect(base.path / "knowledge.sqlite3")
+    for column in ("authors", "year", "origin"):
+        connection.execute(f"ALTER TABLE documents DROP COLUMN {column}")
+    connection.execute("DROP TABLE failures")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+
+    with KnowledgeBase.open(base.path, embedder=FakeEmbedder(), library=False) as again:
+        assert again.documents() == before
+        assert again.add(path, write("b.md", "two\n"), "/nowhere").count("added") == 1
+        assert [failure.source for failure in again.failures()] == ["/nowhere"]
 
 
 def test_without_space_the_item_fails_and_nothing_is_half_written(base: KnowledgeBase, write: Write) -> None:
