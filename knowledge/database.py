@@ -10,7 +10,7 @@ from pathlib import Path
 from kernel_scientist.sandbox.errors import KernelScientistError, UnusableEnvironment, UsageError
 from kernel_scientist.sandbox.files import explained, is_own
 
-__all__ = ["connect", "explain", "explained_database", "transaction"]
+__all__ = ["DamagedError", "connect", "explain", "explained_database", "is_damage", "transaction"]
 
 _VERSION = 2
 # What makes a database of a version into one of the next.
@@ -24,6 +24,10 @@ _MIGRATIONS = {
     ),
 }
 _BUSY_S = 60.0
+
+
+class DamagedError(UsageError):
+    """The database file is damaged; `repairing.salvage` saves what can be read."""
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -112,6 +116,12 @@ def explained_database(path: Path) -> Generator[None]:
         raise explain(error, path) from error
 
 
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether `error` says that the file itself is damaged."""
+    # Extended codes keep the primary one in their low byte.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
 def explain(error: sqlite3.DatabaseError, path: Path) -> KernelScientistError:
     """The sentence for what SQLite met at `path`."""
     # Extended codes keep the primary one in their low byte. Errors of Python's own binding have none.
@@ -131,10 +141,10 @@ def explain(error: sqlite3.DatabaseError, path: Path) -> KernelScientistError:
             f"Another process has kept the knowledge base at {path} busy for {_BUSY_S:g} s; "
             "wait for it, or stop it."
         )
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return UsageError(
-            f"The knowledge base at {path} is damaged ({error}); "
-            "move that file away and add your documents again."
+    if is_damage(error):
+        return DamagedError(
+            f"The knowledge base at {path} is damaged ({error}); repair it with "
+            "'kernel-scientist knowledge rebuild', which keeps the damaged file."
         )
     return UnusableEnvironment(
         f"The knowledge base at {path} failed ({error}); see that its disk works and has space left."

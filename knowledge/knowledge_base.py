@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,14 +18,17 @@ from .adding import Adder
 from .chroma_store import ChromaStoreError
 from .embedding import Embedder, OfflineEmbedder
 from .fetching import Limits
+from .filters import Filters
 from .index import VectorIndex
+from .languages import Language
 from .library import is_current, sync_library
 from .manifest import read_manifest
+from .naming import find_document, find_passage
 from .packing import pack
 from .records import AddProgress, AddReport, Document, DocumentKind, Failure, KnowledgeStatus, Passage
 from .retrieval import Retriever
 from .sources import Wanted
-from .store import Store
+from .store import Store, StoredChunk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,41 +180,80 @@ class KnowledgeBase:
         limit: int = 8,
         kind: DocumentKind | None = None,
         tags: Sequence[str] | None = None,
+        architectures: Sequence[str] | None = None,
+        language: Language | None = None,
         max_tokens: int | None = None,
     ) -> list[Passage]:
-        """At most `limit` passages for `query`, best first; of that kind, and of documents with all those
-        tags.
+        """At most `limit` passages for `query`, best first, of the documents that `Filters` of these admits.
 
         With `max_tokens` only as many as fit into it with their citations (see `pack`).
         """
+        filters = Filters(kind, tuple(tags or ()), tuple(architectures or ()), language)
         with self._using():
-            passages = self._retriever.search(query, limit, kind=kind, tags=tags)
+            passages = self._retriever.search(query, limit, filters)
         return passages if max_tokens is None else pack(passages, max_tokens)
 
     def passage(self, passage_id: str) -> Passage:
         """The passage of that id, such as "lds-banks#2". Raises `UsageError` when there is none."""
-        document_id, _, position = passage_id.strip().rpartition("#")
         with self._using():
-            number = self._store.chunk_number(document_id, int(position)) if _is_position(position) else None
+            number = find_passage(self._store, passage_id)
             found = self._store.chunks([number] if number is not None else [])
         if not found:
             raise UsageError(
                 f"There is no passage '{passage_id}' in the knowledge base at {self.path}; "
                 "ids look like 'lds-banks#2' and come from a search."
             )
-        chunk = next(iter(found.values()))
-        return Passage(
-            chunk.id, chunk.document_id, chunk.text, chunk.citation, 1.0, "lexical", chunk.kind, chunk.tokens
-        )
+        return _asked_for(next(iter(found.values())))
+
+    def document(self, name: str) -> Document:
+        """The document of that id, or of an id that only it begins with, or read from that source.
+
+        Raises `UsageError` when there is none.
+        """
+        with self._using():
+            return find_document(self._store, name)
+
+    def passages(self, name: str) -> list[Passage]:
+        """A document's chunks in reading order, as the agents see them; `name` as for `document`."""
+        with self._using():
+            numbers = self._store.chunk_numbers(find_document(self._store, name).id)
+            found = self._store.chunks(numbers)
+        return [_asked_for(found[number]) for number in numbers if number in found]
+
+    def remove(self, *names: str) -> list[Document]:
+        """Forget documents with all their chunks, all of them or none; returns what they were.
+
+        Raises `UsageError` for a name that is none, as for `document`, and for a bundled document.
+        """
+        with self._using():
+            found = [find_document(self._store, name) for name in names]
+            documents = list({one.id: one for one in found}.values())
+            for document in documents:
+                if document.bundled:
+                    raise UsageError(
+                        f"'{document.id}' is one of the bundled notes, which stay with the program; "
+                        "remove only what was added."
+                    )
+            with self._store.together():
+                for document in documents:
+                    self._store.remove(document.id)
+            if documents:
+                self._update_index()
+        return documents
 
     def status(self) -> KnowledgeStatus:
-        """Sizes, and whether the vector index keeps up."""
+        """Sizes, whether the vector index keeps up, and whether the database is whole, which is looked at."""
         with self._using():
             documents, chunks, _ = self._store.counts(self._embedder.name)
             indexed, waiting = self._index.state()
             return KnowledgeStatus(
                 *(str(self.path), documents, chunks, self._embedder.name, indexed, waiting),
                 note=self._index.note,
+                bundled=len(self._store.documents("bundled")),
+                experience=len(self._store.documents("kind = 'experience'")),
+                vectors=self._store.embedders(),
+                size_bytes=_size(self.path),
+                damage=self._store.damage(),
             )
 
     def rebuild(self) -> None:
@@ -268,5 +311,17 @@ def checked_tag(tag: str) -> str:
     return short
 
 
-def _is_position(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 9
+def _size(folder: Path) -> int:
+    total = 0
+    for file in folder.rglob("*"):
+        # Another process may replace a version of the index meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
+
+
+def _asked_for(chunk: StoredChunk) -> Passage:
+    """The passage that is a chunk asked for by its name, not by a query."""
+    return Passage(
+        chunk.id, chunk.document_id, chunk.text, chunk.citation, 1.0, "lexical", chunk.kind, chunk.tokens
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+from .languages import Language
 
 __all__ = [
     "AddItem",
@@ -18,12 +20,14 @@ __all__ = [
     "KnowledgeStatus",
     "Match",
     "Passage",
+    "Reason",
     "Source",
 ]
 
 DocumentKind = Literal["literature", "experience"]
 AddStatus = Literal["added", "unchanged", "replaced", "failed"]
 Match = Literal["lexical", "vector", "both"]
+Reason = Literal["identifier", "words", "meaning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ class Citation:
 class Passage:
     """A chunk of a document as an answer; `id` is stable ("lds-banks#2"), `score` between 0 and 1.
 
+    `reasons` says why it matched: it holds an identifier of the query, shares its words, or is near in
+    meaning.
     `repeats` names passages left out because they say nearly the same.
     """
 
@@ -84,6 +90,7 @@ class Passage:
     kind: DocumentKind
     tokens: int = 0
     repeats: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,7 @@ class Document:
     """A document of the knowledge base; `bundled` ones came with the package.
 
     `source` is the file or address it was read from, `origin` where it was published when that is another.
+    `language` is the programming language of one that is source code.
     """
 
     id: str
@@ -105,6 +113,7 @@ class Document:
     authors: tuple[str, ...] = ()
     year: int | None = None
     origin: str | None = None
+    language: Language | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +169,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeStatus:
-    """Size and state of a knowledge base; `waiting` vectors are searched one by one until indexed."""
+    """Size and state of a knowledge base; `waiting` vectors are searched one by one until indexed.
+
+    Of the documents `bundled` came with the package and `experience` are runs' findings. `vectors` counts
+    them by embedding model. `damage` says what is wrong with the database, empty when nothing is.
+    """
 
     path: str
     documents: int
@@ -169,3 +182,8 @@ class KnowledgeStatus:
     indexed: int
     waiting: int
     note: str = ""
+    bundled: int = 0
+    experience: int = 0
+    vectors: dict[str, int] = field(default_factory=dict)
+    size_bytes: int = 0
+    damage: str = ""

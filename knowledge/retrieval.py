@@ -8,13 +8,14 @@ questions in plain words the vectors', which still do better with the lexical si
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
+from .filters import Filters
 from .index import VectorIndex
 from .query import QueryKind, analyse
-from .records import DocumentKind, Match, Passage
+from .records import Match, Passage, Reason
 from .store import Store, StoredChunk
 
 if TYPE_CHECKING:
@@ -59,11 +60,9 @@ class Retriever:
         self._embedder = embedder
         self._embed = embed
 
-    def search(
-        self, text: str, limit: int, *, kind: DocumentKind | None = None, tags: Sequence[str] | None = None
-    ) -> list[Passage]:
+    def search(self, text: str, limit: int, filters: Filters) -> list[Passage]:
         """The passages for `text`, best first; near-duplicates are merged, no document crowds out others."""
-        documents = self._admitted(kind, tags)
+        documents = self._admitted(filters)
         chunks = self._store.counts(self._embedder)[1]
         if not text.strip() or limit < 1 or not chunks or documents == set():
             return []
@@ -76,10 +75,13 @@ class Retriever:
         scores = _fused(_WEIGHTS[query.kind], identifiers, words, expanded, vectors)
         ranked = sorted(scores, key=lambda number: (-scores[number], number))[:depth]
         stored = self._store.chunks(ranked)
-        lexical = {*identifiers, *words, *expanded}
-        near = set(vectors)
+        found: dict[Reason, set[int]] = {
+            "identifier": set(identifiers),
+            "words": {*words, *expanded},
+            "meaning": set(vectors),
+        }
         passages = [
-            _passage(stored[number], scores[number], _matched(number in lexical, number in near))
+            _passage(stored[number], scores[number], _reasons(number, found))
             for number in ranked
             if number in stored
         ]
@@ -93,16 +95,11 @@ class Retriever:
             "identifiers" if table == "identifiers" else "words", query, depth, documents
         )
 
-    def _admitted(self, kind: DocumentKind | None, tags: Sequence[str] | None) -> set[str] | None:
-        """The documents of that kind with all those tags; ``None`` for every document."""
-        if kind is None and not tags:
+    def _admitted(self, filters: Filters) -> set[str] | None:
+        """The documents that the filters let through; ``None`` for every document."""
+        if not filters:
             return None
-        wanted = set(tags or ())
-        return {
-            document.id
-            for document in self._store.documents()
-            if (kind is None or document.kind == kind) and wanted <= set(document.tags)
-        }
+        return {document.id for document in self._store.documents() if filters.admit(document)}
 
 
 def _fused(
@@ -127,23 +124,28 @@ def _fused(
     return scores
 
 
-def _passage(chunk: StoredChunk, score: float, matched: Match) -> Passage:
+def _passage(chunk: StoredChunk, score: float, reasons: tuple[Reason, ...]) -> Passage:
     return Passage(
         id=chunk.id,
         document_id=chunk.document_id,
         text=chunk.text,
         citation=chunk.citation,
         score=round(score, 4),
-        matched=matched,
+        matched=_matched(reasons),
         kind=chunk.kind,
         tokens=chunk.tokens,
+        reasons=reasons,
     )
 
 
-def _matched(lexical: bool, near: bool) -> Match:
-    if lexical and near:
-        return "both"
-    return "lexical" if lexical else "vector"
+def _reasons(number: int, found: dict[Reason, set[int]]) -> tuple[Reason, ...]:
+    return tuple(reason for reason, numbers in found.items() if number in numbers)
+
+
+def _matched(reasons: tuple[Reason, ...]) -> Match:
+    if "meaning" not in reasons:
+        return "lexical"
+    return "vector" if reasons == ("meaning",) else "both"
 
 
 def _merged(passages: Iterable[Passage], enough: int) -> list[Passage]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .chunking import Chunk, embedded_text, without_marks
 from .identifiers import canonical, find_identifiers, split_parts
+from .languages import MARKERS_COLUMN, language_of
 from .loaders import LoadedDocument
 from .records import Citation, Document, DocumentKind, Source
 
@@ -35,7 +36,8 @@ __all__ = [
 
 DOCUMENT_COLUMNS = (
     "id, title, kind, source, added_at, tags, architectures, bundled, "
-    "(SELECT count(*) FROM chunks WHERE document_id = documents.id), authors, year, origin"
+    "(SELECT count(*) FROM chunks WHERE document_id = documents.id), authors, year, origin, "
+    f"{MARKERS_COLUMN}"
 )
 CHUNK_COLUMNS = (
     "number, document_id, position, section, page, text, tokens, title, kind, coalesce(origin, source), "
@@ -60,7 +62,7 @@ class StoredChunk:
 def to_document(row: Sequence[Any]) -> Document:
     """From `DOCUMENT_COLUMNS`."""
     document_id, title, kind, source, added_at, tags, architectures, bundled, chunks = row[:9]
-    authors, year, origin = row[9:]
+    authors, year, origin, marker = row[9:]
     return Document(
         id=document_id,
         title=title,
@@ -74,6 +76,7 @@ def to_document(row: Sequence[Any]) -> Document:
         authors=tuple(json.loads(authors)),
         year=year,
         origin=origin,
+        language=language_of(source, marker),
     )
 
 

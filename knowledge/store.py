@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sqlite3
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, final
 
 from .chunking import Chunk
-from .database import connect, explained_database, transaction
+from .database import connect, explain, explained_database, is_damage, transaction
 from .loaders import LoadedDocument
 from .records import Document, Source
 from .rows import (
@@ -166,6 +167,30 @@ class Store:
                 "SELECT number FROM chunks WHERE document_id = ? AND position = ?", document_id, position
             )
         return None if row is None else int(row[0])
+
+    def chunk_numbers(self, document_id: str) -> list[int]:
+        """Numbers of a document's chunks in reading order."""
+        statement = "SELECT number FROM chunks WHERE document_id = ? ORDER BY position"
+        with explained_database(self.path):
+            return [row[0] for row in self._connection.execute(statement, (document_id,))]
+
+    def embedders(self) -> dict[str, int]:
+        """How many vectors there are of each embedder."""
+        with explained_database(self.path):
+            return dict(self._connection.execute("SELECT embedder, count(*) FROM vectors GROUP BY embedder"))
+
+    def damage(self) -> str:
+        """What SQLite's own check finds wrong, in a few words; empty when nothing is."""
+        try:
+            found = str(self._connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
+            for table in ("words", "identifiers"):
+                with transaction(self._connection):
+                    self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise explain(error, self.path) from error
+            found = str(error)
+        return "" if found == "ok" else found
 
     def counts(self, embedder: str) -> tuple[int, int, int]:
         """How many documents, chunks and vectors of `embedder` there are."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from kernel_scientist.knowledge.languages import LANGUAGES, Language
+
 from .app import LazyCommand, LazyGroup
 from .output import echo, echo_all, json_option, print_json, remark
 from .text import clean, columns, indent, one_line
@@ -23,6 +25,7 @@ __all__ = [
     "knowledge",
     "list_command",
     "open_knowledge",
+    "print_passage",
     "retry",
     "search",
 ]
@@ -36,7 +39,11 @@ FIRST_USE = "reading the bundled library into the knowledge base, once"
         "add": LazyCommand("knowledge:add", "Add literature: files, folders, web pages, arXiv papers."),
         "retry": LazyCommand("knowledge:retry", "Try again to add what failed."),
         "list": LazyCommand("knowledge:list_command", "List the documents."),
+        "show": LazyCommand("knowledge_store:show", "Print a document's passages and their sources."),
         "search": LazyCommand("knowledge:search", "Search as the Researcher does."),
+        "remove": LazyCommand("knowledge_store:remove", "Forget documents."),
+        "status": LazyCommand("knowledge_store:status", "Show sizes, and whether all is whole."),
+        "rebuild": LazyCommand("knowledge_store:rebuild", "Repair the knowledge base, or its vector index."),
     },
 )
 def knowledge() -> None:
@@ -145,25 +152,46 @@ def list_command(as_json: bool) -> int:
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="Only documents with this tag; may be repeated."
 )
+@click.option(
+    "--arch",
+    "architectures",
+    multiple=True,
+    metavar="ARCH",
+    help="Only documents on this architecture, such as gfx942, or on none in particular; may be repeated.",
+)
+@click.option(
+    "--language",
+    type=click.Choice(LANGUAGES),
+    help="Only source code in this language.",
+)
 @json_option
 def search(
     query: tuple[str, ...],
     limit: int,
     kind: Literal["literature", "experience"] | None,
     tags: tuple[str, ...],
+    architectures: tuple[str, ...],
+    language: Language | None,
     as_json: bool,
 ) -> int:
     """Search the knowledge base for QUERY, best passage first."""
     _require_words("QUERY...", [" ".join(query)])
     with open_knowledge() as base:
-        passages = base.search(" ".join(query), limit=limit, kind=kind, tags=tags or None)
+        passages = base.search(
+            " ".join(query),
+            limit=limit,
+            kind=kind,
+            tags=tags,
+            architectures=architectures,
+            language=language,
+        )
     if as_json:
         print_json([asdict(passage) for passage in passages])
         return 0
     if not passages:
         remark("Nothing was found; try other words, or add literature with 'kernel-scientist knowledge add'.")
     for passage in passages:
-        _print_passage(passage)
+        print_passage(passage, f"  (score {passage.score:.3f}: {', '.join(passage.reasons)})")
     return 0
 
 
@@ -178,7 +206,8 @@ def _shortened(tags: Sequence[str], shown: int = 4) -> str:
     return ", ".join(tags[:shown]) + more
 
 
-def _print_passage(passage: Passage) -> None:
+def print_passage(passage: Passage, more: str = "", *, listed: bool = False) -> None:
+    """Print a passage below its id, citation and source; the latter not when it will be `listed` apart."""
     cited = passage.citation
     place = "".join(
         [
@@ -187,10 +216,10 @@ def _print_passage(passage: Passage) -> None:
         ]
     )
     echo(
-        f"{passage.id}  {one_line(cited.title + place)}  (score {passage.score:.3f}, {passage.matched})",
+        f"{passage.id}  {one_line(cited.title + place)}{more}",
         "heading",
     )
-    if cited.source:
+    if cited.source and not listed:
         looked_up = f", looked up {cited.looked_up}" if cited.looked_up else ""
         echo(f"  {one_line(str(cited.source))}{looked_up}", "dim")
     echo(indent(clean(passage.text).strip()))
