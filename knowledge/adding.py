@@ -161,7 +161,7 @@ def _put(
         embedder=embedder.name,
         vectors=_vectors(embedder, document.title, chunks, embedded),
     )
-    return AddItem(wanted.source, status, "", len(chunks), document_id, document.pages)
+    return AddItem(wanted.source, status, document.note, len(chunks), document_id, document.pages)
 
 
 def _vectors(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .loaders import LoadedDocument, Section
 from .records import Source
@@ -37,9 +37,10 @@ def chunk(document: LoadedDocument, limit: int = CHUNK_TOKENS) -> list[Chunk]:
     chunks: list[Chunk] = []
     for section in document.sections:
         heading = " > ".join(part for part in section.path if part)
-        for text in _pieces(section, limit):
-            cited = tuple(known[mark] for mark in _marks(text) if mark in known)
-            chunks.append(Chunk(heading, text, section.page, count_tokens(text), cited))
+        for part in _by_page(section, limit):
+            for text in _pieces(part, limit):
+                cited = tuple(known[mark] for mark in _marks(text) if mark in known)
+                chunks.append(Chunk(heading, text, part.page, count_tokens(text), cited))
     return chunks
 
 
@@ -62,6 +63,16 @@ def without_marks(text: str, sources: tuple[Source, ...]) -> str:
 def _marks(text: str) -> list[str]:
     """The marks in `text`, each once, in order."""
     return list(dict.fromkeys(mark.strip() for found in _MARK.finditer(text) for mark in found[1].split(",")))
+
+
+def _by_page(section: Section, limit: int) -> Iterator[Section]:
+    """A long section page by page, so that each chunk is of one page; one that is a chunk anyway whole."""
+    if len(section.page_starts) < 2 or count_tokens(section.text) <= limit:
+        yield section
+        return
+    starts = section.page_starts
+    for (offset, page), end in zip(starts, [*(start for start, _ in starts[1:]), None], strict=True):
+        yield replace(section, text=section.text[offset:end], page=page, page_starts=())
 
 
 def _pieces(section: Section, limit: int) -> Iterator[str]:

@@ -118,7 +118,8 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class AddItem:
-    """What became of one document; `reason` says why it failed, or what an unchanged one equals."""
+    """What became of one document; `reason` says why it failed, what an unchanged one equals, or which
+    part of an added one could not be read."""
 
     source: str
     status: AddStatus

@@ -21,18 +21,20 @@ class LoadError(Exception):
 class Section:
     """A stretch of text under its headings, outermost first; `page` counts from 1.
 
-    A `verbatim` section is code: it is cut between lines only.
+    A `verbatim` section is code: it is cut between lines only. Of a section over several pages `page_starts`
+    has the offset in `text` at which each of them starts.
     """
 
     path: tuple[str, ...]
     text: str
     page: int | None = None
     verbatim: bool = False
+    page_starts: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedDocument:
-    """A document as its loader read it, in reading order."""
+    """A document as its loader read it, in reading order; `note` says what of it could not be read."""
 
     title: str
     sections: tuple[Section, ...]
@@ -44,6 +46,7 @@ class LoadedDocument:
     year: int | None = None
     origin: str | None = None
     pages: int | None = None
+    note: str = ""
 
 
 def decode(raw: bytes) -> str:

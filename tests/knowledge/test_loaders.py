@@ -110,14 +110,6 @@ def test_python_functions_are_sections(write: Write) -> None:
     assert [s.path for s in document.sections] == [("first",), ("Second",)]
 
 
-def test_pdf_pages_are_sections_under_the_outline(write: Write) -> None:
-    document = read(write("manual.pdf", make_pdf(["Chapter one text", "Still chapter one", "Chapter two"])))
-
-    assert document.title == "A Manual"
-    assert [(s.page, s.path) for s in document.sections] == [(1, ("One",)), (2, ("One",)), (3, ("Two",))]
-    assert document.sections[1].text.strip() == "Still chapter one"
-
-
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
@@ -142,42 +134,7 @@ def test_what_is_no_document_is_refused_with_its_reason(
         read(write(name, content))
 
 
-def test_a_scan_and_an_encrypted_pdf_are_told_apart(write: Write) -> None:
-    with pytest.raises(LoadError, match="probably a scan"):
-        read(write("scan.pdf", make_pdf(["", ""])))
-    with pytest.raises(LoadError, match="encrypted"):
-        read(write("secret.pdf", make_pdf(["text"], password="opensesame")))
-
-
 def test_text_that_is_not_utf8_is_still_read(write: Write) -> None:
     assert "Köln" in read(write("a.txt", "Köln".encode("latin-1"))).sections[0].text
     assert "wave" in read(write("b.txt", "wave".encode("utf-16"))).sections[0].text
     assert read(write("c.txt", b"\xef\xbb\xbfbom\r\nend")).sections[0].text == "bom\nend"
-
-
-def make_pdf(pages: list[str], *, password: str | None = None) -> bytes:
-    """A PDF with these pages; the first page opens chapter One, the third chapter Two."""
-    import io
-
-    from pypdf import PdfWriter
-    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
-
-    writer = PdfWriter()
-    for text in pages:
-        page = writer.add_blank_page(612, 792)
-        font = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
-        fonts = DictionaryObject({NameObject(k): NameObject(v) for k, v in font.items()})
-        resources = DictionaryObject({NameObject("/F1"): fonts})
-        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): resources})
-        stream = DecodedStreamObject()
-        stream.set_data(f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET".encode() if text else b"")
-        page[NameObject("/Contents")] = stream
-    if len(pages) > 2:
-        writer.add_outline_item(title="One", page_number=0)
-        writer.add_outline_item(title="Two", page_number=2)
-        writer.add_metadata({"/Title": "A Manual"})
-    if password:
-        writer.encrypt(password, algorithm="RC4-128")
-    buffer = io.BytesIO()
-    writer.write(buffer)
-    return buffer.getvalue()
