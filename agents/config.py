@@ -110,7 +110,7 @@ class SearchConfig(Table):
 
 class Config(Table):
     """Everything that shapes a session. `experiments` is how many run in a generation, `lanes` how many
-    generations go on side by side."""
+    generations go on side by side. `chroma` is the address of a Chroma server for the vector index."""
 
     target: str = "auto"
     model: str = "offline"
@@ -118,6 +118,7 @@ class Config(Table):
     experiments: int = Field(default=3, ge=1, le=20)
     policy: str = "paper"
     prompts: Path | None = None
+    chroma: str | None = None
     lanes: int = Field(default=1, ge=1, le=64)
     runs_dir: Path = Path("runs")
     seed: int | None = Field(default=None, ge=0, lt=2**63)

@@ -111,7 +111,7 @@ async def prepare(
     if knowledge is None:
         from kernel_scientist.knowledge import KnowledgeBase
 
-        knowledge = owned = KnowledgeBase.open()
+        knowledge = owned = KnowledgeBase.open(chroma=config.chroma)
     return Setup(
         config=config,
         problem=loaded,

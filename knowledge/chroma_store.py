@@ -1,12 +1,12 @@
-"""One Chroma store on disk, as plainly as it is used here. Only this and
-`check_store` import chromadb.
+"""One Chroma collection, on disk or on a server, as plainly as it is used here. Only this and `check_store`
+import chromadb.
 
-A store is written once, in a folder nobody reads yet, and afterwards only read.
+One on disk is written once, in a folder nobody reads yet, and afterwards only read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -22,6 +22,7 @@ _BATCH = 5000
 # Chroma keeps up to this many rows in its log only, and a reader that finds more of them writes the index
 # itself.
 _SYNC_THRESHOLD = 2
+_SERVER_TIMEOUT_S = 60.0
 
 
 class ChromaStoreError(Exception):
@@ -32,29 +33,52 @@ class ChromaStoreError(Exception):
 class ChromaStore:
     """Vectors under their numbers, each with the id of its document."""
 
-    def __init__(self, folder: Path, *, create: bool = False) -> None:
-        self.folder = folder
+    def __init__(self, client: Any, collect: Callable[[Any], Any]) -> None:
+        self._client = client
+        try:
+            self._collection: Any = collect(client)
+        except BaseException:
+            _close(client)
+            raise
+
+    @classmethod
+    def in_folder(cls, folder: Path, *, create: bool = False) -> ChromaStore:
+        """The collection in a folder of its own."""
+
+        def collect(client: Any) -> Any:
+            if not create:
+                return client.get_collection(_COLLECTION, embedding_function=None)
+            return client.create_collection(
+                _COLLECTION,
+                embedding_function=None,  # the default one downloads a model
+                configuration={"hnsw": {"space": "cosine", "sync_threshold": _SYNC_THRESHOLD}},
+            )
+
         with _Guard():
-            self._client = _client(folder)
-            try:
-                self._collection: Any = self._make() if create else self._get()
-            except BaseException:
-                self._client.close()
-                raise
+            # Imported here: it takes the better part of a second.
+            import chromadb
 
-    def _make(self) -> Any:
-        return self._client.create_collection(
-            _COLLECTION,
-            embedding_function=None,  # the default one downloads a model
-            configuration={"hnsw": {"space": "cosine", "sync_threshold": _SYNC_THRESHOLD}},
-        )
+            return cls(chromadb.PersistentClient(path=str(folder), settings=_settings()), collect)
 
-    def _get(self) -> Any:
-        return self._client.get_collection(_COLLECTION, embedding_function=None)
+    @classmethod
+    def on_server(cls, host: str, port: int, secure: bool, name: str) -> ChromaStore:
+        """The collection of that name on a server, made when missing."""
+
+        def collect(client: Any) -> Any:
+            # The client waits for ever by default, and offers no other way to say otherwise.
+            client._server._session.timeout = _SERVER_TIMEOUT_S
+            return client.get_or_create_collection(
+                name, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+            )
+
+        with _Guard():
+            import chromadb
+
+            return cls(chromadb.HttpClient(host=host, port=port, ssl=secure, settings=_settings()), collect)
 
     def close(self) -> None:
         with _Guard():
-            self._client.close()
+            _close(self._client)
 
     def count(self) -> int:
         with _Guard():
@@ -66,14 +90,34 @@ class ChromaStore:
             return {int(id) for id in self._collection.get(include=[])["ids"]}
 
     def add(self, numbers: Sequence[int], documents: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """Add vectors, a row for each number."""
+        """Add vectors, a row for each number, in place of those there are of the same number."""
         with _Guard():
             for part in _parts(len(numbers)):
-                self._collection.add(
+                self._collection.upsert(
                     ids=[str(number) for number in numbers[part]],
                     embeddings=vectors[part],
                     metadatas=[{"document": document} for document in documents[part]],
                 )
+
+    def last(self) -> int:
+        """The number that `set_last` wrote, 0 before; as the collection has it now, whoever wrote it."""
+        with _Guard():
+            self._collection = self._client.get_collection(self._collection.name, embedding_function=None)
+            return int((self._collection.metadata or {}).get("last", 0))
+
+    def set_last(self, number: int) -> None:
+        """Write the highest number that the collection is known to hold with all below it."""
+        with _Guard():
+            self._collection.modify(metadata={"last": number})
+
+    def empty(self) -> None:
+        """Delete the collection with all vectors, and make it anew."""
+        name = self._collection.name
+        with _Guard():
+            self._client.delete_collection(name)
+            self._collection = self._client.create_collection(
+                name, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+            )
 
     def delete(self, numbers: Sequence[int]) -> None:
         """Delete vectors by their numbers."""
@@ -95,12 +139,20 @@ class ChromaStore:
             return [(int(i), float(d)) for i, d in zip(found["ids"][0], found["distances"][0], strict=True)]
 
 
-def _client(folder: Path) -> Any:
-    # Imported here: it takes the better part of a second.
-    import chromadb
+def _close(client: Any) -> None:
+    client.close()
+    # The connections to a server are left to the garbage collector otherwise, those of the part that asked
+    # for the database's name as well.
+    for part in (client, client._admin_client):
+        session = getattr(part._server, "_session", None)
+        if session is not None:
+            session.close()
+
+
+def _settings() -> Any:
     from chromadb.config import Settings
 
-    return chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
+    return Settings(anonymized_telemetry=False)
 
 
 class _Guard:

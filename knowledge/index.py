@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from kernel_scientist.sandbox.errors import KernelScientistError
 from kernel_scientist.sandbox.files import FileLock
@@ -23,11 +23,32 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["VectorIndex"]
+__all__ = ["Index", "VectorIndex", "combined"]
 
 _WAIT_S = 120.0
 # Above this many vectors that only exact search finds, a search first tries to bring the index up to date.
 _TOLERATED_LAG = 2000
+
+
+class Index(Protocol):
+    """What answers vector queries, derived from the store; `note` says what went wrong with it last."""
+
+    note: str
+
+    @property
+    def place(self) -> str:
+        """Where it is: a folder's name, or a server's address."""
+        ...
+
+    def search(
+        self, vector: NDArray[np.float32], limit: int, documents: set[str] | None = None
+    ) -> list[int]: ...
+
+    def update(self, *, timeout_s: float = _WAIT_S, afresh: bool = False) -> None: ...
+
+    def state(self) -> tuple[int, int]: ...
+
+    def close(self) -> None: ...
 
 
 @final
@@ -41,6 +62,10 @@ class VectorIndex:
         self._open: tuple[Pointer, ChromaStore, Lease] | None = None
         self._tried = False
         self.note = ""
+
+    @property
+    def place(self) -> str:
+        return str(self._generations.folder)
 
     def close(self) -> None:
         """Let go of the version in use."""
@@ -65,10 +90,7 @@ class VectorIndex:
             except ChromaStoreError as error:
                 self.note = f"the vector index failed ({error}); searched without it"
                 self.close()
-        chunks = self._store.chunks_of_vectors([number for number, _ in near])
-        scored = [(distance, chunks[number]) for number, distance in near if number in chunks]
-        scored += self._exact(vector, last, documents)
-        return [chunk for _, chunk in sorted(scored)[:limit]]
+        return combined(self._store, self._embedder, vector, near, last, limit, documents)
 
     def update(self, *, timeout_s: float = _WAIT_S, afresh: bool = False) -> None:
         """Bring the index in step with the store; `afresh`, or when it is damaged, from the store alone.
@@ -106,7 +128,7 @@ class VectorIndex:
         try:
             if base is not None:
                 generations.copy(base.version, version)
-            chroma = ChromaStore(generations.path(version), create=base is None)
+            chroma = ChromaStore.in_folder(generations.path(version), create=base is None)
             try:
                 count, last = self._fill(chroma, base)
             finally:
@@ -153,7 +175,7 @@ class VectorIndex:
                 self.note = "the vector index is damaged; searched without it"
                 return None
             try:
-                self._open = pointer, ChromaStore(self._generations.path(pointer.version)), lease
+                self._open = pointer, ChromaStore.in_folder(self._generations.path(pointer.version)), lease
             except ChromaStoreError as error:
                 lease.release()
                 self.note = f"the vector index does not open ({error}); searched without it"
@@ -171,12 +193,23 @@ class VectorIndex:
         except (ChromaStoreError, KernelScientistError, OSError) as error:
             self.note = f"the vector index was not brought up to date ({error})"
 
-    def _exact(
-        self, vector: NDArray[np.float32], after: int, documents: set[str] | None
-    ) -> list[tuple[float, int]]:
-        """Cosine distance and chunk of each vector above `after`."""
-        numbers, chunks, _, rows = self._store.vectors(self._embedder, after=after, documents=documents)
-        if not numbers:
-            return []
-        distances = 1.0 - rows @ vector
-        return [(float(distance), chunk) for distance, chunk in zip(distances, chunks, strict=True)]
+
+def combined(
+    store: Store,
+    embedder: str,
+    vector: NDArray[np.float32],
+    near: list[tuple[int, float]],
+    last: int,
+    limit: int,
+    documents: set[str] | None,
+) -> list[int]:
+    """Chunks, nearest first, of an index's answer `near` and of the store's vectors above `last`.
+
+    What the store no longer has is left out.
+    """
+    known = store.chunks_of_vectors([number for number, _ in near])
+    scored = [(distance, known[number]) for number, distance in near if number in known]
+    numbers, chunks, _, rows = store.vectors(embedder, after=last, documents=documents)
+    if numbers:
+        scored += zip((1.0 - rows @ vector).tolist(), chunks, strict=True)
+    return [chunk for _, chunk in sorted(scored)[:limit]]

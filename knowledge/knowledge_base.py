@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from .chroma_store import ChromaStoreError
 from .embedding import Embedder, OfflineEmbedder
 from .fetching import Limits
 from .filters import Filters
-from .index import VectorIndex
+from .index import Index, VectorIndex
 from .languages import Language
 from .library import is_current, sync_library
 from .manifest import read_manifest
@@ -27,6 +28,7 @@ from .naming import find_document, find_passage
 from .packing import pack
 from .records import AddProgress, AddReport, Document, DocumentKind, Failure, KnowledgeStatus, Passage
 from .retrieval import Retriever
+from .server_index import ServerAddress, ServerIndex
 from .sources import Wanted
 from .store import Store, StoredChunk
 
@@ -40,6 +42,7 @@ _DATABASE = "knowledge.sqlite3"
 _LIBRARY_WAIT_S = 300.0
 _EMBEDDED_AT_ONCE = 64
 _LONGEST_TAG = 100
+_CHROMA_VARIABLE = "KERNEL_SCIENTIST_CHROMA"
 
 
 @final
@@ -50,27 +53,41 @@ class KnowledgeBase:
     `UnusableEnvironment` with a sentence for the user.
     """
 
-    def __init__(self, path: Path, embedder: Embedder) -> None:
+    def __init__(self, path: Path, embedder: Embedder, chroma: ServerAddress | None = None) -> None:
         self.path = path
         self._embedder = embedder
         self._lock = threading.RLock()
         self._store = Store(path / _DATABASE)
-        self._index = VectorIndex(path / "index", self._store, embedder.name)
+        self._index: Index = (
+            VectorIndex(path / "index", self._store, embedder.name)
+            if chroma is None
+            else ServerIndex(chroma, path / "index", self._store, embedder.name)
+        )
         self._retriever = Retriever(self._store, self._index, embedder.name, self._embed_query)
         self._closed = False
 
     @classmethod
     def open(
-        cls, path: Path | str | None = None, *, embedder: Embedder | None = None, library: bool = True
+        cls,
+        path: Path | str | None = None,
+        *,
+        embedder: Embedder | None = None,
+        library: bool = True,
+        chroma: str | None = None,
     ) -> KnowledgeBase:
         """Open the knowledge base in the folder `path` (default: the user's own), made when missing.
 
         The bundled notes are added on the first time and when they changed, unless `library` is false.
         Documents that another embedder embedded are embedded anew. The first search brings the vector index
-        up to date.
+        up to date, which is in the same folder, or on the Chroma server at the address `chroma` (by default
+        that of KERNEL_SCIENTIST_CHROMA). Raises `UnusableEnvironment` when none answers there.
         """
+        chroma = chroma or os.environ.get(_CHROMA_VARIABLE)
+        address = ServerAddress(chroma) if chroma else None
+        if address is not None:
+            address.require_answer()
         folder = data_home() / "knowledge" if path is None else Path(path).expanduser().absolute()
-        base = cls(folder, embedder if embedder is not None else OfflineEmbedder())
+        base = cls(folder, embedder if embedder is not None else OfflineEmbedder(), address)
         try:
             if library and not is_current(base._store):
                 base._sync_library()
@@ -254,6 +271,7 @@ class KnowledgeBase:
                 vectors=self._store.embedders(),
                 size_bytes=_size(self.path),
                 damage=self._store.damage(),
+                index=self._index.place,
             )
 
     def rebuild(self) -> None:

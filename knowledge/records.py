@@ -173,7 +173,8 @@ class KnowledgeStatus:
     """Size and state of a knowledge base; `waiting` vectors are searched one by one until indexed.
 
     Of the documents `bundled` came with the package and `experience` are runs' findings. `vectors` counts
-    them by embedding model. `damage` says what is wrong with the database, empty when nothing is.
+    them by embedding model. `index` is the folder or the server of the vector index. `damage` says what is
+    wrong with the database, empty when nothing is.
     """
 
     path: str
@@ -188,3 +189,4 @@ class KnowledgeStatus:
     vectors: dict[str, int] = field(default_factory=dict)
     size_bytes: int = 0
     damage: str = ""
+    index: str = ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from .filters import Filters
-from .index import VectorIndex
+from .index import Index
 from .query import QueryKind, analyse
 from .records import Match, Passage, Reason
 from .store import Store, StoredChunk
@@ -53,7 +53,7 @@ class Retriever:
     """Searches a store and its vector index; `embed` turns one text into a unit vector."""
 
     def __init__(
-        self, store: Store, index: VectorIndex, embedder: str, embed: Callable[[str], NDArray[np.float32]]
+        self, store: Store, index: Index, embedder: str, embed: Callable[[str], NDArray[np.float32]]
     ) -> None:
         self._store = store
         self._index = index

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import uuid
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -134,6 +135,14 @@ class Store:
                 "SELECT source, reason, wanted, tried FROM failures ORDER BY tried, source"
             )
             return [(row[0], row[1], row[2], row[3]) for row in rows]
+
+    def identity(self) -> str:
+        """A name that no other database has, given to it once."""
+        with explained_database(self.path), transaction(self._connection):
+            self._connection.execute("INSERT OR IGNORE INTO meta VALUES ('identity', ?)", (uuid.uuid4().hex,))
+        found = self.meta("identity")
+        assert found is not None
+        return found
 
     def documents(self, where: str = "TRUE", *values: str) -> list[Document]:
         """Documents in the order they were added; `where` is SQL over the table's columns."""

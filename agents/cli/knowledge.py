@@ -12,6 +12,7 @@ import click
 from kernel_scientist.knowledge.languages import LANGUAGES, Language
 
 from .app import LazyCommand, LazyGroup
+from .chroma import chroma_option, configured_chroma
 from .output import echo, echo_all, json_option, print_json, remark
 from .text import clean, columns, indent, one_line
 
@@ -57,9 +58,10 @@ def open_knowledge() -> KnowledgeBase:
     """The user's knowledge base; says so when it has to be made first, which takes a while."""
     from kernel_scientist.knowledge import KnowledgeBase
 
+    chroma = configured_chroma()
     if is_first_use():
         remark(f"{FIRST_USE} ...", "dim")
-    return KnowledgeBase.open()
+    return KnowledgeBase.open(chroma=chroma)
 
 
 def is_first_use() -> bool:
@@ -78,6 +80,7 @@ def is_first_use() -> bool:
     metavar="FILE",
     help="Add what this TOML, JSON or CSV file names, with title, authors, year, source and tags.",
 )
+@chroma_option
 @json_option
 def add(sources: tuple[str, ...], tags: tuple[str, ...], manifest: Path | None, as_json: bool) -> int:
     """Add each SOURCE to the knowledge base: a file, a folder, a web address or an arXiv identifier.
@@ -100,6 +103,7 @@ def add(sources: tuple[str, ...], tags: tuple[str, ...], manifest: Path | None, 
 @click.option("--list", "only_list", is_flag=True, help="Only list what failed, and why.")
 @click.option("--forget", is_flag=True, help="Do not try SOURCE, or all that failed, any more.")
 @click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+@chroma_option
 @json_option
 def retry(only_list: bool, forget: bool, sources: tuple[str, ...], as_json: bool) -> int:
     """Try again to add what failed: all of it, or each SOURCE as '--list' names it.
@@ -122,6 +126,7 @@ def retry(only_list: bool, forget: bool, sources: tuple[str, ...], as_json: bool
 
 
 @click.command("list")
+@chroma_option
 @json_option
 def list_command(as_json: bool) -> int:
     """List the documents of the knowledge base."""
@@ -164,6 +169,7 @@ def list_command(as_json: bool) -> int:
     type=click.Choice(LANGUAGES),
     help="Only source code in this language.",
 )
+@chroma_option
 @json_option
 def search(
     query: tuple[str, ...],

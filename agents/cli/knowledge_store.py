@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .chroma import chroma_option
 from .knowledge import open_knowledge, print_passage
 from .output import echo, echo_all, json_option, print_json, remark
 from .text import columns, count, one_line
@@ -19,6 +20,7 @@ __all__ = ["rebuild", "remove", "show", "status"]
 
 @click.command()
 @click.argument("document", metavar="DOCUMENT")
+@chroma_option
 @json_option
 def show(document: str, as_json: bool) -> int:
     """Print the passages of DOCUMENT as the agents see them, each with where its facts came from and when
@@ -42,6 +44,7 @@ def show(document: str, as_json: bool) -> int:
 
 @click.command()
 @click.argument("documents", nargs=-1, required=True, metavar="DOCUMENT...")
+@chroma_option
 @json_option
 def remove(documents: tuple[str, ...], as_json: bool) -> int:
     """Forget each DOCUMENT with its passages: all of them, or none when one is not there.
@@ -59,6 +62,7 @@ def remove(documents: tuple[str, ...], as_json: bool) -> int:
 
 
 @click.command()
+@chroma_option
 @json_option
 def status(as_json: bool) -> int:
     """Show the size of the knowledge base, and whether its database and vector index are whole.
@@ -77,6 +81,7 @@ def status(as_json: bool) -> int:
 
 
 @click.command()
+@chroma_option
 @json_option
 def rebuild(as_json: bool) -> int:
     """Make the vector index anew from the database."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .chroma import chroma_address, chroma_option
 from .output import echo_all, json_option, print_json
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def seconds(text: str) -> float:
     help="How Base and Reference are chosen: paper (the model does), greedy, map-elites, islands."
     "  [default: paper]",
 )
+@chroma_option
 @click.option(
     "--prompts",
     metavar="DIR",
@@ -121,6 +123,7 @@ def run(
             "model": model,
             "policy": policy,
             "prompts": prompts,
+            "chroma": chroma_address(),
             "generations": generations,
             "experiments": experiments,
             "lanes": lanes,
