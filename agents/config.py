@@ -21,6 +21,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from kernel_scientist.sandbox.errors import UsageError
 
 from .model_config import AgentModel, ModelsConfig, Price, Table, is_endpoint
+from .telemetry.config import SpansConfig
 
 __all__ = [
     "CONFIG_FILE",
@@ -42,7 +43,7 @@ _SET = "--set"
 # Variables with our prefix that other rooms read; they are not configuration keys.
 _OTHER_VARIABLES = frozenset({"HOME", "CAGE", "TOOLCHAIN", "DEBUG"})
 # Where an option is not named after the last part of its key.
-_FLAGS = {"limits.max_time_s": "--max-time", "limits.max_cost_usd": "--max-cost"}
+_FLAGS = {"limits.max_time_s": "--max-time", "limits.max_cost_usd": "--max-cost", "otel.endpoint": "--otel"}
 _BOUNDS = {
     "greater_than_equal": "must be at least {0}",
     "greater_than": "must be above {0}",
@@ -128,6 +129,7 @@ class Config(Table):
     repairs: RepairConfig = RepairConfig()
     research: ResearchConfig = ResearchConfig()
     search: SearchConfig = SearchConfig()
+    otel: SpansConfig = SpansConfig()
 
     @field_validator("target")
     @classmethod

@@ -19,7 +19,7 @@ from kernel_scientist.sandbox.files import atomic_write, explain_os_error, expla
 from kernel_scientist.sandbox.printable import escape_hidden
 from kernel_scientist.tools.evaluation import Evaluation
 
-from .events import ComparisonFinished, EvaluationFinished, Event, ModelCall
+from .events import ComparisonFinished, EvaluationFinished, Event, ModelCall, parse_event
 from .run import RunInfo
 
 __all__ = ["Recorder", "new_run_folder", "unified_diff"]
@@ -130,11 +130,14 @@ class Recorder:
         fields.setdefault("generation", self.generation)
         event = kind(seq=self._journal.seq + 1, time=datetime.now(UTC), **fields)
         # Escaped, so that a look at the file itself shows what is there and cannot steer the terminal.
-        line = escape_hidden(self._clean(event.model_dump_json()))
+        text = event.model_dump_json()
+        cleaned = self._clean(text)
+        line = escape_hidden(cleaned)
         self._journal.append(line.encode("utf-8", "replace") + b"\n", lasting=_is_paid(event))
         self._journal.seq = event.seq
         if self._observer is not None:
-            self._observer(event)
+            # What observers pass on to others must not hold the secrets either.
+            self._observer(event if cleaned == text else parse_event(cleaned))
         return event
 
     def write_info(self, info: RunInfo) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .policies import Policy
     from .setup import AgentFactory, Setup
     from .stopping import StopSignal
+    from .telemetry.otlp import LiveSpans
 
 __all__ = ["Best", "Session", "SessionResult", "recorded_result"]
 
@@ -226,17 +227,28 @@ class Session:
             _listen(self._stop)
         if self._cancelled:
             self._stop.set(self._cancelled)
-        observers = [one for one in (self._observer, listener) if one is not None]
+        spans = self._live_spans()
+        watchers = (self._observer, listener, None if spans is None else spans.observe)
+        observers = [one for one in watchers if one is not None]
 
         def observe(event: Event) -> None:
             for one in observers:
                 one(event)
 
-        if self._resumed is None:
-            self._result = await self._new_run(self._stop, observe)
-        else:
-            self._result = await self._go_on(self._resumed, self._stop, observe)
+        try:
+            if self._resumed is None:
+                self._result = await self._new_run(self._stop, observe)
+            else:
+                self._result = await self._go_on(self._resumed, self._stop, observe)
+        finally:
+            if spans is not None:
+                spans.close()
         return self._result
+
+    def _live_spans(self) -> LiveSpans | None:
+        from .telemetry.otlp import live_spans
+
+        return live_spans(self._config.otel)
 
     async def _new_run(self, stop: StopSignal, observer: Callable[[Event], None]) -> SessionResult:
         from .loop import SessionLoop

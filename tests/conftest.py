@@ -38,7 +38,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.startswith(("KERNEL_SCIENTIST_", "OPENAI_")) and name not in _KEPT:
+            if name.startswith(("KERNEL_SCIENTIST_", "OPENAI_", "OTEL_")) and name not in _KEPT:
                 patch.delenv(name)
         patch.setenv("KERNEL_SCIENTIST_HOME", str(folder))
         patch.setenv("NO_COLOR", "1")

@@ -73,6 +73,10 @@ def seconds(text: str) -> float:
 @click.option("--no-sandbox", is_flag=True, help="Go on where this machine has no cage for candidates.")
 @click.option("--seed", type=int, metavar="N", help="Seed of the judge's draws and of the offline model.")
 @click.option(
+    "--otel", metavar="URL", help="Send spans to this OTLP collector as the run goes on (extra `otel`)."
+)
+@click.option("--otel-content", is_flag=True, help="Let the spans hold what was said, asked and answered.")
+@click.option(
     "--runs-dir", metavar="DIR", type=click.Path(path_type=Path), help="Where runs are kept.  [default: runs]"
 )
 @click.option(
@@ -95,6 +99,8 @@ def run(
     max_cost: float | None,
     no_sandbox: bool,
     seed: int | None,
+    otel: str | None,
+    otel_content: bool,
     runs_dir: Path | None,
     sets: tuple[str, ...],
     as_json: bool,
@@ -129,6 +135,8 @@ def run(
             "lanes": lanes,
             "runs_dir": runs_dir,
             "seed": seed,
+            "otel.endpoint": otel,
+            "otel.content": otel_content or None,
             "allow_no_sandbox": no_sandbox or None,
             "limits.max_time_s": max_time,
             "limits.max_evaluations": max_evaluations,

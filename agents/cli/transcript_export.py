@@ -30,6 +30,10 @@ _PARTS = ("code", "literature", "paths")
 @click.option("--json", "form", flag_value="json", help="The run, its candidates and every event.")
 @click.option("--csv", "form", flag_value="csv", help="The candidates, a row each.")
 @click.option(
+    "--otlp", "collector", metavar="URL", help="Send it as spans to this OTLP collector (extra `otel`)."
+)
+@click.option("--otlp-content", is_flag=True, help="Let the spans hold what was said, asked and answered.")
+@click.option(
     "--without", metavar="PARTS", default="",
     help="Leave these out: code, literature (its text), paths; separated by commas.",
 )  # fmt: skip
@@ -38,8 +42,11 @@ _PARTS = ("code", "literature", "paths")
     help="Write to FILE instead of stdout; its ending says the form.",
 )  # fmt: skip
 @runs_dir_option
-def export(run: str, form: str | None, without: str, output: Path | None, runs_dir: Path | None) -> int:
-    """Write RUN as a page, Markdown, JSON or CSV, to stdout or FILE.
+def export(
+    run: str, form: str | None, collector: str | None, otlp_content: bool, without: str, output: Path | None,
+    runs_dir: Path | None,
+) -> int:  # fmt: skip
+    """Write RUN as a page, Markdown, JSON or CSV, to stdout or FILE, or send it as spans.
 
     `--without code,literature` leaves out sources, diffs, logs, the text of passages, and what models were
     sent and answered, for that quotes both; what agents said in their own words stays. Read it before you
@@ -50,6 +57,12 @@ def export(run: str, form: str | None, without: str, output: Path | None, runs_d
     from kernel_scientist.agents.transcript.redaction import Redaction
     from kernel_scientist.sandbox.files import atomic_write, explained
 
+    if collector is not None:
+        if form or output or without:
+            raise click.UsageError("--otlp sends spans and writes nothing; give it without another form")
+        return _send(run, runs_dir, collector, otlp_content)
+    if otlp_content:
+        raise click.UsageError("--otlp-content says what spans hold; add --otlp URL")
     chosen = form or _form_of(output)
     redaction = Redaction(_parts(without))
     opened = OpenedRun.of(Run.open(run, runs_dir=resolve_runs_dir(runs_dir)))
@@ -61,6 +74,19 @@ def export(run: str, form: str | None, without: str, output: Path | None, runs_d
             atomic_write(output, text.encode("utf-8", "replace"))
         remark(f"Wrote {output} ({len(text.encode('utf-8', 'replace')) / 1e6:.1f} MB).")
     for fault in opened.faults():
+        remark(fault)
+    return 0
+
+
+def _send(run: str, runs_dir: Path | None, url: str, content: bool) -> int:
+    from kernel_scientist.agents import Run
+    from kernel_scientist.agents.telemetry.otlp import Collector, send_run
+
+    found = Run.open(run, runs_dir=resolve_runs_dir(runs_dir))
+    collector = Collector(url)
+    sent = send_run(found.events(), collector, content=content)
+    remark(f"Sent {sent} spans of run {found.id} to {collector.url}.")
+    for fault in found.record_faults():
         remark(fault)
     return 0
 
