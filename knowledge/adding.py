@@ -14,7 +14,7 @@ from kernel_scientist.sandbox.errors import KernelScientistError
 
 from .chunking import Chunk, chunk, embedded_text
 from .embedding import Embedder
-from .fetching import Fetched, Limits, arxiv_id, arxiv_pdf, fetch
+from .fetching import Limits, arxiv_address, arxiv_id, fetch
 from .loaders import LoadedDocument, LoadError, parse, read_file
 from .records import AddItem, AddProgress
 from .sources import About, Entry, Wanted, entries
@@ -89,8 +89,22 @@ class Adder:
 
     def _add_fetched(self, wanted: Wanted, embedded: _Embedded) -> AddItem:
         paper = arxiv_id(wanted.source)
-        fetched: Fetched = fetch(arxiv_pdf(paper) if paper else wanted.source, self._limits)
-        return _put(self._store, self._embedder, fetched.raw, fetched.name, wanted, embedded)
+        fetched = fetch(arxiv_address(paper, "pdf") if paper else wanted.source, self._limits)
+        note = ""
+        if paper is not None:
+            known, note = self._of_paper(paper)
+            wanted = replace(wanted, about=_first(wanted.about, known))
+        item = _put(self._store, self._embedder, fetched.raw, fetched.name, wanted, embedded)
+        return replace(item, reason="; ".join(part for part in (item.reason, note) if part))
+
+    def _of_paper(self, identifier: str) -> tuple[About, str]:
+        """What arXiv's page says of a paper, or why it does not: the paper itself is worth more."""
+        try:
+            page = fetch(arxiv_address(identifier, "abs"), self._limits)
+            document = parse(page.raw, page.name)
+        except LoadError as error:
+            return About(), f"title and authors are from the paper, since its page on arXiv failed: {error}"
+        return About(document.title, document.authors, document.year), ""
 
     def _remember(self, entry: Entry, item: AddItem) -> AddItem:
         """The item; it says so when its failure cannot be remembered, which stops the batch neither."""
@@ -186,12 +200,19 @@ def _text_digest(document: LoadedDocument) -> str:
 
 
 def _known_better(document: LoadedDocument, about: About) -> LoadedDocument:
+    best = _first(about, About(document.title, document.authors, document.year, document.origin))
     return replace(
-        document,
-        title=about.title or document.title,
-        authors=about.authors or document.authors,
-        year=about.year or document.year,
-        origin=about.origin or document.origin,
+        document, title=best.title or document.title, authors=best.authors, year=best.year, origin=best.origin
+    )
+
+
+def _first(about: About, other: About) -> About:
+    """What `about` says, and what it leaves open from `other`."""
+    return About(
+        about.title or other.title,
+        about.authors or other.authors,
+        about.year or other.year,
+        about.origin or other.origin,
     )
 
 
@@ -202,15 +223,8 @@ def _unchanged(store: Store, digest: str, wanted: Wanted) -> AddItem | None:
     if not same or store.content_hash(same[0].id) != digest:
         return None
     document = same[0]
-    about = wanted.about
     known = About(document.title, document.authors, document.year, document.origin)
-    wished = About(
-        about.title or known.title,
-        about.authors or known.authors,
-        about.year or known.year,
-        about.origin or known.origin,
-    )
-    if own and wished != known:
+    if own and _first(wanted.about, known) != known:
         return None
     missing = tuple(tag for tag in wanted.tags if tag not in document.tags)
     if missing:

@@ -17,6 +17,7 @@ __all__ = ["CHUNK_TOKENS", "Chunk", "chunk", "embedded_text", "without_marks"]
 CHUNK_TOKENS = 320
 _MARK = re.compile(r"\s?\[(\w{1,12}(?:\s*,\s*\w{1,12})*)\](?!\()")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_TABLE_HEAD = re.compile(r"\|.*\|\n\|(?:\s*:?-{3,}:?\s*\|)+\n")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"(])")
 
 
@@ -125,8 +126,17 @@ def _blocks(text: str) -> list[str]:
 
 
 def _split_block(block: str, limit: int) -> Iterator[str]:
-    """A block between its lines, a line between its sentences, a sentence between words."""
+    """A block between its lines, a line between its sentences, a sentence between words.
+
+    Each piece of a table has the table's head.
+    """
     lines = block.split("\n")
+    head = "\n".join(lines[:2]) + "\n"
+    if len(lines) > 3 and _TABLE_HEAD.fullmatch(head) and count_tokens(head) < limit // 2:
+        yield from (
+            head + rows for rows in _packed(lines[2:], "\n", limit - count_tokens(head), _split_block)
+        )
+        return
     if len(lines) > 1:
         yield from _packed(lines, "\n", limit, _split_block)
         return

@@ -16,12 +16,12 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import IO, TypeVar
+from typing import IO, Literal, TypeVar
 from urllib.parse import unquote, urljoin, urlsplit
 
 from .loaders import LoadError, is_document
 
-__all__ = ["Fetched", "Limits", "arxiv_id", "arxiv_page", "arxiv_pdf", "fetch", "is_address"]
+__all__ = ["Fetched", "Limits", "arxiv_address", "arxiv_id", "arxiv_page", "fetch", "is_address"]
 
 _ARXIV_VARIABLE = "KERNEL_SCIENTIST_ARXIV_URL"
 _ARXIV = "https://arxiv.org"
@@ -82,9 +82,9 @@ def arxiv_page(identifier: str) -> str:
     return f"{_ARXIV}/abs/{identifier}"
 
 
-def arxiv_pdf(identifier: str) -> str:
-    """Where its PDF is fetched from; ``KERNEL_SCIENTIST_ARXIV_URL`` names another host, such as a mirror."""
-    return f"{(os.environ.get(_ARXIV_VARIABLE) or _ARXIV).rstrip('/')}/pdf/{identifier}"
+def arxiv_address(identifier: str, kind: Literal["abs", "pdf"]) -> str:
+    """Where its page or its PDF is fetched from; ``KERNEL_SCIENTIST_ARXIV_URL`` may name a mirror."""
+    return f"{(os.environ.get(_ARXIV_VARIABLE) or _ARXIV).rstrip('/')}/{kind}/{identifier}"
 
 
 def fetch(url: str, limits: Limits | None = None) -> Fetched:

@@ -119,7 +119,7 @@ def load(raw: bytes, name: str) -> LoadedDocument:
     return LoadedDocument(
         title,
         tuple(Section(s.path[1:] if s.path[:1] == (title,) else s.path, s.text) for s in sections if s.text),
-        authors=tuple(_metas(page, "citation_author") or _metas(page, "author")),
+        authors=tuple(map(_person, _metas(page, "citation_author") or _metas(page, "author"))),
         year=_year(_meta(page, "citation_publication_date") or _meta(page, "citation_date")),
     )
 
@@ -312,6 +312,12 @@ def _only_top(sections: list[Section]) -> str | None:
     """The heading that all headed text is under."""
     tops = {section.path[0] for section in sections if section.path}
     return tops.pop() if len(tops) == 1 else None
+
+
+def _person(name: str) -> str:
+    """A name as it is said: citations have the family's first."""
+    family, comma, given = name.partition(", ")
+    return f"{given} {family}" if comma and "," not in given else name
 
 
 def _year(date: str | None) -> int | None:

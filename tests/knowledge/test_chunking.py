@@ -51,6 +51,16 @@ def test_no_chunk_is_over_the_limit(text: str) -> None:
     assert "".join("".join(c.text.split()) for c in chunks) == "".join(text.split())
 
 
+def test_each_piece_of_a_long_table_has_its_head() -> None:
+    head = "| Instruction | Passes |\n|---|---|"
+    rows = [f"| v_op_{n} | {n} |" for n in range(40)]
+
+    chunks = chunk(document(Section((), "\n".join([head, *rows]))), limit=80)
+
+    assert len(chunks) > 3 and all(c.text.startswith(head) and c.tokens <= 80 for c in chunks)
+    assert [row for c in chunks for row in c.text.split("\n")[2:]] == rows
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab .\n`~|-é漢\U0001f600"), max_size=400), st.booleans())
 def test_no_letter_is_lost_whatever_the_text(text: str, verbatim: bool) -> None:

@@ -29,6 +29,13 @@ PAGES: dict[str, tuple[str, bytes]] = {
     "/empty": ("text/html", b""),
     "/large.txt": ("text/plain", b"word " * 10_000),
     "/pdf/2506.20807": ("text/plain", b"A paper\n\nText.\n"),
+    "/pdf/2506.00001": ("text/plain", b"Another paper\n\nText.\n"),
+    "/abs/2506.20807": (
+        "text/html",
+        b'<meta name="citation_title" content="GPU Kernel Scientist">'
+        b'<meta name="citation_author" content="Andrews, Martin">'
+        b'<meta name="citation_date" content="2025/06/25"><h1>[2506.20807]</h1><p>Abstract.</p>',
+    ),
 }
 
 
@@ -197,7 +204,21 @@ def test_an_arxiv_paper_is_fetched_and_cited_by_its_page(
     report = base.add("arXiv:2506.20807", "https://arxiv.org/abs/2506.20807")
 
     assert [(i.source, i.status) for i in report.items] == [("https://arxiv.org/abs/2506.20807", "added")]
-    assert base.documents()[0].id == "2506-20807"
+    document = base.documents()[0]
+    assert (document.id, document.title) == ("2506-20807", "GPU Kernel Scientist")
+    assert (document.authors, document.year) == (("Martin Andrews",), 2025)
+    assert base.add("2506.20807").items[0].status == "unchanged"
+
+
+def test_an_arxiv_paper_whose_page_fails_is_added_and_says_so(
+    base: KnowledgeBase, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNEL_SCIENTIST_ARXIV_URL", server)
+
+    item = base.add("arXiv:2506.00001").items[0]
+
+    assert item.status == "added" and "its page on arXiv failed: unreachable" in item.reason
+    assert base.documents()[0].title == "Another paper"
 
 
 def test_a_file_of_an_arxiv_papers_name_is_the_file(

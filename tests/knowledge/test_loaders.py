@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel_scientist.knowledge.loaders import LoadedDocument, LoadError, load
+from kernel_scientist.knowledge.loaders import LoadedDocument, LoadError, load, parse
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -132,6 +132,24 @@ def test_what_is_no_document_is_refused_with_its_reason(
 ) -> None:
     with pytest.raises(LoadError, match=re.escape(complaint)):
         read(write(name, content))
+
+
+def test_numbered_and_underlined_headings_of_plain_text_are_sections_and_lists_are_not() -> None:
+    text = (
+        "Tuning notes\n\nIntro.\n\nPart\n====\n\n1 First\n\nText.\n\n1.2 Sub\n\nMore.\n\n"
+        "1. Buy milk\n2. Buy eggs\n\nOther\n=====\n\nEnd.\n"
+    )
+
+    document = parse(text.encode(), "a.txt")
+
+    assert document.title == "Tuning notes"
+    assert [s.path for s in document.sections] == [
+        (),
+        ("Part", "1 First"),
+        ("Part", "1 First", "1.2 Sub"),
+        ("Other",),
+    ]
+    assert "1. Buy milk\n2. Buy eggs" in document.sections[2].text
 
 
 def test_text_that_is_not_utf8_is_still_read(write: Write) -> None:
