@@ -200,8 +200,12 @@ class RecordingClient(ChatCompletionClient):
             self._lab.answers.empty += 1
 
     def _tamed(self, result: CreateResult) -> CreateResult:
-        """A bounded answer without a key: what an endpoint echoes must reach no prompt and no file."""
-        hide, content, thought = self._hide, result.content, result.thought
+        """A bounded answer that can be written to a file, without a key that an endpoint echoes."""
+        content, thought = result.content, result.thought
+
+        def hide(text: str) -> str:
+            return self._hide(text.encode("utf-8", "replace").decode())
+
         calls_or_text = (
             hide(content[:MAX_ANSWER])
             if isinstance(content, str)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
@@ -42,6 +43,7 @@ REMEMBERED = 120
 
 _HUMP = 0.6
 _LEAST_WIDTH = 0.4
+_BLAME = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,17 +164,21 @@ class SurrogateSearch:
         return random.Random(f"{self._seed}/{len(tried)}")
 
     def _spread_out(self, tried: Tried) -> Point | None:
-        """The point of a sample that is farthest from all that was tried."""
+        """The point of a sample that is farthest from all that was tried, if its values have not failed."""
         draw = self._draw(tried)
-        points = [point for point in self._space.sample(draw, 60) if point not in tried]
-        points = points or self._rest(tried)
+        found = dict.fromkeys(self._space.sample(draw, 60))
+        if any(speed is None for speed in tried.values()):
+            # Where much fails, one step from what works is the surest way to learn which value it is.
+            for point in [point for point, speed in tried.items() if speed is not None]:
+                found.update(dict.fromkeys(self._space.neighbours(point)))
+        points = [point for point in found if point not in tried] or self._rest(tried)
         if not points:
             return None
         if not tried:
             return points[0]
         rows, known = self._space.coordinates(points), self._space.coordinates(tried)
         apart = ((rows[:, None, :] - known[None, :, :]) ** 2).sum(axis=2).min(axis=1)
-        return points[int(np.argmax(apart))]
+        return points[int(np.argmax(np.sqrt(apart) * _chances(points, tried)))]
 
     def _local_step(self, model: _Model, tried: Tried) -> Point | None:
         """The untried neighbour of the best point, else of the next best, of which most is expected."""
@@ -238,13 +244,30 @@ class _Model:
             points,
             mean * self._width + self._middle + _hump(rows),
             spread * self._width,
-            self._surrogate.success(rows, self._failed),
+            self._surrogate.success(rows, self._failed) * _chances(points, self.tried),
         )
 
     def best(self, count: int) -> list[Point]:
         """The fastest points, fastest first."""
         passed = [(speed, point) for point, speed in self.tried.items() if speed is not None]
         return [point for _, point in sorted(passed, reverse=True)[:count]]
+
+
+def _chances(points: Sequence[Point], tried: Tried) -> Array:
+    """How likely each point is not to fail, if it is single values that make configurations fail.
+
+    A value that some configuration passed with is cleared; a failure's blame is shared by its other values,
+    and weighs as much as failures are common.
+    """
+    cleared = {one for point, speed in tried.items() if speed is not None for one in enumerate(point)}
+    blame = Counter[tuple[int, int]]()
+    for point, speed in tried.items():
+        suspects = [one for one in enumerate(point) if one not in cleared]
+        if speed is None:
+            blame.update(dict.fromkeys(suspects, 1.0 / max(1, len(suspects))))
+    weight = _BLAME * sum(speed is None for speed in tried.values()) / max(1, len(tried))
+    chance = {one: 1.0 / (1.0 + weight * share) for one, share in blame.items()}
+    return np.array([math.prod(chance.get(one, 1.0) for one in enumerate(point)) for point in points])
 
 
 def _remembered(tried: Tried) -> Tried:
