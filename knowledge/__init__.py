@@ -26,6 +26,7 @@ from .records import (
     Passage,
     Source,
 )
+from .salvage import Salvaged
 from .tokens import count_tokens, prepare_tiktoken
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Limits",
     "OfflineEmbedder",
     "Passage",
+    "Salvaged",
     "Source",
     "count_tokens",
     "pack",

@@ -17,7 +17,9 @@ from kernel_scientist.sandbox.printable import printable
 
 from .adding import Adder
 from .chroma_store import ChromaStoreError
+from .database import DamagedError
 from .embedding import Embedder, OfflineEmbedder
+from .exchange import export_store, import_file
 from .fetching import Limits
 from .filters import Filters
 from .index import Index, VectorIndex
@@ -28,6 +30,7 @@ from .naming import find_document, find_passage
 from .packing import pack
 from .records import AddProgress, AddReport, Document, DocumentKind, Failure, KnowledgeStatus, Passage
 from .retrieval import Retriever
+from .salvage import Salvaged, salvage
 from .server_index import ServerAddress, ServerIndex
 from .sources import Wanted
 from .store import Store, StoredChunk
@@ -86,8 +89,7 @@ class KnowledgeBase:
         address = ServerAddress(chroma) if chroma else None
         if address is not None:
             address.require_answer()
-        folder = data_home() / "knowledge" if path is None else Path(path).expanduser().absolute()
-        base = cls(folder, embedder if embedder is not None else OfflineEmbedder(), address)
+        base = cls(_folder(path), embedder if embedder is not None else OfflineEmbedder(), address)
         try:
             if library and not is_current(base._store):
                 base._sync_library()
@@ -274,14 +276,49 @@ class KnowledgeBase:
                 index=self._index.place,
             )
 
+    @classmethod
+    def repair(cls, path: Path | str | None = None) -> Salvaged | None:
+        """Save what can be read of a damaged database; ``None`` when the one at `path` is whole or absent.
+
+        To be called while nobody has the base open. The damaged file is kept beside the new one.
+        """
+        database = _folder(path) / _DATABASE
+        if not database.exists():
+            return None
+        try:
+            with contextlib.closing(Store(database)) as store:
+                if not store.damage():
+                    return None
+        except DamagedError:
+            pass
+        return salvage(database)
+
     def rebuild(self) -> None:
-        """Make the vector index anew from the database."""
+        """Make the vector index anew from the database; `repair` is for a database that is damaged."""
         with self._using():
             self._index.close()
             try:
                 self._index.update(afresh=True)
             except ChromaStoreError as error:
                 raise InternalError(f"The vector index at {self.path} cannot be made: {error}.") from error
+
+    def export(self, path: Path | str) -> list[Document]:
+        """Write all but the bundled documents, with their vectors, as one file; returns them."""
+        with self._using():
+            return export_store(self._store, Path(path).expanduser())
+
+    def import_(self, path: Path | str, *, replace: bool = False) -> AddReport:
+        """Merge a file that `export` wrote, all of it or nothing.
+
+        Content that is here already is `unchanged`, and gains the tags it lacks. A document that differs from
+        one here of the same source is `failed`, or with `replace` takes its place. Raises `UsageError`.
+        """
+        with self._using():
+            items = import_file(self._store, Path(path).expanduser(), replace=replace)
+            self._embed_missing()
+            if any(item.status in ("added", "replaced") for item in items):
+                self._update_index()
+        return AddReport(tuple(items))
 
     def _sync_library(self) -> None:
         lock = FileLock(
@@ -327,6 +364,10 @@ def checked_tag(tag: str) -> str:
             f"{_LONGEST_TAG}; give a short word."
         )
     return short
+
+
+def _folder(path: Path | str | None) -> Path:
+    return data_home() / "knowledge" if path is None else Path(path).expanduser().absolute()
 
 
 def _size(folder: Path) -> int:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import sqlite3
 import uuid
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, final
@@ -15,6 +15,7 @@ from .chunking import Chunk
 from .database import connect, explain, explained_database, is_damage, transaction
 from .loaders import LoadedDocument
 from .records import Document, Source
+from .restoring import restore_document
 from .rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -85,6 +86,17 @@ class Store:
                 number = insert_chunk(connection, document_id, position, document.title, tags, chunk)
                 insert_vector(connection, number, embedder, row)
         return ("replaced" if old else "added"), document_id
+
+    def restore(
+        self,
+        document: Mapping[str, Any],
+        chunks: Iterable[tuple[int, Chunk, Iterable[tuple[str, bytes]]]],
+    ) -> str:
+        """Store a document as it was (see `restore_document`) under its id, or a free one like it."""
+        with explained_database(self.path), transaction(self._connection):
+            document_id = free_id(self._connection, str(document["id"]))
+            restore_document(self._connection, {**document, "id": document_id}, chunks)
+        return document_id
 
     def remove(self, document_id: str) -> None:
         """Forget a document with all its chunks."""

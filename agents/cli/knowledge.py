@@ -45,6 +45,8 @@ FIRST_USE = "reading the bundled library into the knowledge base, once"
         "remove": LazyCommand("knowledge_store:remove", "Forget documents."),
         "status": LazyCommand("knowledge_store:status", "Show sizes, and whether all is whole."),
         "rebuild": LazyCommand("knowledge_store:rebuild", "Repair the knowledge base, or its vector index."),
+        "export": LazyCommand("knowledge_store:export", "Write your documents as one portable file."),
+        "import": LazyCommand("knowledge_store:import_command", "Merge such a file."),
     },
 )
 def knowledge() -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from .adding import SOME_FAILED
 from .chroma import chroma_option
 from .knowledge import open_knowledge, print_passage
 from .output import echo, echo_all, json_option, print_json, remark
 from .text import columns, count, one_line
 
 if TYPE_CHECKING:
-    from kernel_scientist.knowledge import Document, KnowledgeStatus, Passage
+    from kernel_scientist.knowledge import Document, KnowledgeStatus, Passage, Salvaged
 
-__all__ = ["rebuild", "remove", "show", "status"]
+__all__ = ["export", "import_command", "rebuild", "remove", "show", "status"]
 
 
 @click.command()
@@ -84,15 +86,77 @@ def status(as_json: bool) -> int:
 @chroma_option
 @json_option
 def rebuild(as_json: bool) -> int:
-    """Make the vector index anew from the database."""
+    """Make the vector index anew from the database, and first repair the database when it is damaged.
+
+    Documents that can be read as a whole are saved, the others are named, and the damaged file is kept. Exit
+    code 6 when documents were lost. Nobody else should use the knowledge base meanwhile.
+    """
+    from kernel_scientist.knowledge import KnowledgeBase
+
+    repaired = KnowledgeBase.repair()
     with open_knowledge() as base:
         base.rebuild()
         found = base.status()
+    lost = repaired.lost if repaired else ()
     if as_json:
-        print_json(asdict(found))
+        print_json({**asdict(found), "repaired": asdict(repaired) if repaired else None})
     else:
         echo_all(columns(_status_rows(found)))
+        if repaired:
+            _say_repaired(repaired)
+    return SOME_FAILED if lost else 0
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@chroma_option
+@json_option
+def export(file: Path, as_json: bool) -> int:
+    """Write all documents but the bundled ones to FILE: passages, citations, and vectors with their model's
+    name.
+
+    FILE is a zip archive of JSON and NumPy files. One that exists is replaced.
+    """
+    with open_knowledge() as base:
+        documents = base.export(file)
+    if as_json:
+        print_json({"file": str(file), "documents": [asdict(document) for document in documents]})
+    else:
+        echo(f"{count(len(documents), 'document')} in {one_line(str(file))}")
     return 0
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--replace", is_flag=True, help="Take FILE's version where it differs.")
+@chroma_option
+@json_option
+def import_command(file: Path, replace: bool, as_json: bool) -> int:
+    """Merge the documents of FILE, which 'knowledge export' wrote, into the knowledge base.
+
+    What is there already, by its content, is left as it is. Exit code 6 when some documents were not taken,
+    since another version of them is there.
+    """
+    with open_knowledge() as base:
+        report = base.import_(file, replace=replace)
+    if as_json:
+        print_json({"items": [asdict(item) for item in report.items]})
+    else:
+        rows = [
+            (item.status, f"{item.chunks} passages", one_line(item.source), one_line(item.reason))
+            for item in report.items
+        ]
+        echo_all(columns(rows))
+    return SOME_FAILED if report.failed else 0
+
+
+def _say_repaired(repaired: Salvaged) -> None:
+    saved = count(repaired.documents, "document")
+    remark(f"The database was damaged: {saved} saved; the damaged file is {one_line(repaired.damaged)}.")
+    for source in repaired.lost:
+        remark(f"  lost: {one_line(source)}")
+    if repaired.lost:
+        remark("Add what was lost again with 'kernel-scientist knowledge add'.")
 
 
 def _status_rows(status: KnowledgeStatus) -> list[tuple[str, str]]:
