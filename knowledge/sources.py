@@ -16,6 +16,7 @@ __all__ = ["About", "Entry", "Wanted", "entries"]
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "build", "dist"})
 # What an address counts for in the time left, before its size is known.
 _TYPICAL_SIZE = 300_000
+_NO_TEXT = "its name holds bytes that are not UTF-8; rename it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,9 @@ class Entry:
 def entries(wanted: Wanted) -> Iterator[Entry]:
     """The documents that a source comes to, in order; a folder's are all files below it."""
     text = wanted.source
+    if (shown := _as_text(text)) != text:
+        yield Entry(replace(wanted, source=shown), failure=_NO_TEXT)
+        return
     if is_address(text):
         paper = arxiv_id(text)
         identity = arxiv_page(paper) if paper else text
@@ -95,12 +99,20 @@ def entries(wanted: Wanted) -> Iterator[Entry]:
         yield Entry(wanted, failure=f"it cannot be found: {error}")
 
 
+def _as_text(name: str) -> str:
+    """A name that can be stored and shown: bytes of a file's name that are not UTF-8 are spelled out."""
+    return name.encode(errors="backslashreplace").decode()
+
+
 def _file(path: Path, wanted: Wanted) -> Entry:
+    name = str(path.absolute())
+    if (shown := _as_text(name)) != name:
+        return Entry(replace(wanted, source=shown), failure=_NO_TEXT)
     try:
         weight = path.stat().st_size
     except OSError:
         weight = 0  # reading it will say what is wrong
-    return Entry(replace(wanted, source=str(path.absolute())), path, weight=weight)
+    return Entry(replace(wanted, source=name), path, weight=weight)
 
 
 def _below(folder: Path, wanted: Wanted) -> Iterator[Entry]:
@@ -118,6 +130,6 @@ def _below(folder: Path, wanted: Wanted) -> Iterator[Entry]:
     for problem in problems:
         found = True
         reason = f"it cannot be read: {(problem.strerror or 'unknown').lower()}"
-        yield Entry(replace(wanted, source=str(problem.filename)), failure=reason)
+        yield Entry(replace(wanted, source=_as_text(str(problem.filename))), failure=reason)
     if not found:
-        yield Entry(replace(wanted, source=str(folder)), failure="the folder holds no files")
+        yield Entry(replace(wanted, source=_as_text(str(folder))), failure="the folder holds no files")

@@ -7,18 +7,19 @@ own. Not covered: text that scripts make in the browser.
 from __future__ import annotations
 
 import codecs
+import importlib
 import itertools
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, TypeAlias, final
 
 from .document import LoadedDocument, LoadError, Section, decode
 
-if TYPE_CHECKING:
-    from lxml.html import HtmlElement
-
 __all__ = ["load"]
+
+# lxml brings no types of its own.
+_Element: TypeAlias = Any
 
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
 _DROPPED = frozenset(
@@ -98,7 +99,7 @@ _LONGEST_HEADING = 160
 def load(raw: bytes, name: str) -> LoadedDocument:
     """Read an HTML page; raises `LoadError`."""
     try:
-        from lxml import html
+        html: Any = importlib.import_module("lxml.html")
     except ImportError:
         raise LoadError("reading HTML needs lxml: pip install 'kernel-scientist[html]'") from None
     text = _decoded(raw)
@@ -138,7 +139,7 @@ def _decoded(raw: bytes) -> str:
     return decode(raw)
 
 
-def _content(page: HtmlElement) -> HtmlElement:
+def _content(page: _Element) -> _Element:
     """The element that holds the page's own text."""
     for path in ("//main", "//*[@role='main']", "//article"):
         found: Any = page.xpath(path)
@@ -164,7 +165,7 @@ class _Walk:
         self._close()
         return self._sections
 
-    def into(self, element: HtmlElement) -> None:
+    def into(self, element: _Element) -> None:
         """Take in all that is inside `element`."""
         self._words.append(element.text or "")
         for child in element:
@@ -172,7 +173,7 @@ class _Walk:
                 self._take(child)
             self._words.append(child.tail or "")
 
-    def _take(self, element: HtmlElement) -> None:
+    def _take(self, element: _Element) -> None:
         tag = str(element.tag)
         if tag in _INLINE:
             self.into(element)
@@ -195,7 +196,7 @@ class _Walk:
             self.into(element)
             self._flush()
 
-    def _definitions(self, element: HtmlElement) -> None:
+    def _definitions(self, element: _Element) -> None:
         """A function or type that a documentation generator describes: its name is a heading."""
         self._depth += 1
         level = _DEFINITION_LEVEL + self._depth
@@ -241,7 +242,7 @@ def _joined(blocks: list[str]) -> str:
     return text
 
 
-def _is_around(element: HtmlElement) -> bool:
+def _is_around(element: _Element) -> bool:
     tag = element.tag
     if not isinstance(tag, str) or tag in _DROPPED:
         return True
@@ -252,12 +253,12 @@ def _is_around(element: HtmlElement) -> bool:
     return tag not in ("body", "main", "article") and bool(_AROUND.search(element.get("class") or ""))
 
 
-def _line(element: HtmlElement) -> str:
+def _line(element: _Element) -> str:
     """An element's text in one line, without what only surrounds it."""
     return " ".join(_raw_text(element).split())
 
 
-def _raw_text(element: HtmlElement) -> str:
+def _raw_text(element: _Element) -> str:
     parts = [element.text or ""]
     for child in element:
         if child.tag == "br":
@@ -273,14 +274,14 @@ def _fenced(code: str) -> str:
     return f"{fence}\n{code.strip(chr(10)).rstrip()}\n{fence}"
 
 
-def _is_layout(table: HtmlElement) -> bool:
+def _is_layout(table: _Element) -> bool:
     """Whether a table only places things on the page: headings, code or other tables are in it."""
     return (
         bool(table.xpath(".//table | .//h1 | .//h2 | .//h3 | .//pre")) or table.get("role") == "presentation"
     )
 
 
-def _table(table: HtmlElement) -> Iterable[str]:
+def _table(table: _Element) -> Iterable[str]:
     caption = table.find("caption")
     if caption is not None:
         yield _line(caption)
@@ -294,16 +295,16 @@ def _table(table: HtmlElement) -> Iterable[str]:
             yield f"|{'---|' * len(cells)}"
 
 
-def _metas(page: HtmlElement, name: str) -> list[str]:
+def _metas(page: _Element, name: str) -> list[str]:
     found: Any = page.xpath("//meta[@name=$name]/@content", name=name)
     return [" ".join(str(value).split()) for value in found if str(value).strip()]
 
 
-def _meta(page: HtmlElement, name: str) -> str | None:
+def _meta(page: _Element, name: str) -> str | None:
     return next(iter(_metas(page, name)), None)
 
 
-def _title(page: HtmlElement) -> str | None:
+def _title(page: _Element) -> str | None:
     found = page.find(".//title")
     return None if found is None else " ".join((found.text or "").split()) or None
 

@@ -49,7 +49,8 @@ def _blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
             for output in _list(cell.get("outputs")):
                 yield from _fenced(_printed(_table(output)), "output")
         case "heading":
-            yield f"{'#' * int(cell.get('level', 1))} {source}"
+            level = cell.get("level")
+            yield f"{'#' * (level if isinstance(level, int) and 0 < level < 7 else 1)} {source}"
         case _:
             yield source + ("\n" + marks[-1] if len(marks := _FENCE.findall(source)) % 2 else "")
 

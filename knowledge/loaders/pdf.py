@@ -7,6 +7,7 @@ beyond their characters, tables whose cells are only told apart by ruled lines.
 
 from __future__ import annotations
 
+import importlib
 import re
 import threading
 from collections import Counter
@@ -27,7 +28,6 @@ _PDFIUM = threading.Lock()
 _END_MARK = b"%%EOF"
 _END_SEARCHED = 4096
 _MOST_UNKNOWN = 0.3
-_YEAR = re.compile(r"D:(\d{4})")
 
 
 def load(raw: bytes, name: str) -> LoadedDocument:
@@ -35,7 +35,7 @@ def load(raw: bytes, name: str) -> LoadedDocument:
     if not raw.strip():
         raise LoadError("the file is empty")
     try:
-        import pypdfium2
+        pdfium: Any = importlib.import_module("pypdfium2")
     except ImportError:
         raise LoadError("reading PDF needs pypdfium2: pip install 'kernel-scientist[pdf]'") from None
     if b"%PDF-" not in raw[:1024]:
@@ -44,11 +44,11 @@ def load(raw: bytes, name: str) -> LoadedDocument:
         raise LoadError("not a readable PDF (it is cut off: its end is missing); download it again")
     with _PDFIUM:
         try:
-            document = pypdfium2.PdfDocument(raw)
-        except pypdfium2.PdfiumError as error:
+            document = pdfium.PdfDocument(raw)
+        except pdfium.PdfiumError as error:
             raise _unreadable(error) from error
         try:
-            return _read(document, name)
+            return _read(document, name, pdfium.PdfiumError)
         finally:
             document.close()
 
@@ -59,8 +59,8 @@ def _unreadable(error: Exception) -> LoadError:
     return LoadError(f"not a readable PDF ({str(error)[:120]})")
 
 
-def _read(document: Any, name: str) -> LoadedDocument:
-    pages, broken = _pages(document)
+def _read(document: Any, name: str, failure: type[Exception]) -> LoadedDocument:
+    pages, broken = _pages(document, failure)
     _check(pages, broken)
     blank = sum(not page.runs for page in pages)
     without_furniture(pages)
@@ -79,10 +79,8 @@ def _read(document: Any, name: str) -> LoadedDocument:
     )
 
 
-def _pages(document: Any) -> tuple[list[Page], list[int]]:
+def _pages(document: Any, failure: type[Exception]) -> tuple[list[Page], list[int]]:
     """The pages, and the numbers of those that cannot be read."""
-    import pypdfium2
-
     pages: list[Page] = []
     broken: list[int] = []
     for index in range(len(document)):
@@ -92,7 +90,7 @@ def _pages(document: Any) -> tuple[list[Page], list[int]]:
                 pages.append(read_page(page, index + 1))
             finally:
                 page.close()
-        except pypdfium2.PdfiumError:
+        except failure:
             broken.append(index + 1)
     return pages, broken
 

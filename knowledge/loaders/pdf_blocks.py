@@ -27,7 +27,7 @@ class Block:
 
     kind: Literal["prose", "table", "code"]
     page: int
-    lines: list[Line] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list[Line])
 
     def text(self, compounds: frozenset[str]) -> str:
         """As plain text; of `compounds`, words with a hyphen of their own, the hyphen stays."""

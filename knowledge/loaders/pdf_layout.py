@@ -148,15 +148,15 @@ def _gutter(runs: list[Run]) -> float | None:
     if len(runs) < 2 * _COLUMN_LINES:
         return None
     left, right = min(run.x0 for run in runs), max(run.x1 for run in runs)
-    best: tuple[float, float] | None = None
+    best: tuple[float, float, float] | None = None
     at = left + 0.3 * (right - left)
     while at < left + 0.7 * (right - left):
         crossing = sum(len(run.text) for run in runs if run.x0 < at < run.x1)
-        rank = (crossing, abs(at - (left + right) / 2))
+        rank = (crossing, abs(at - (left + right) / 2), at)
         if (best is None or rank < best) and _are_columns(runs, left, at, right):
-            best, found = rank, at
+            best = rank
         at += _STEP
-    return None if best is None else found
+    return None if best is None else best[2]
 
 
 def _are_columns(runs: list[Run], left: float, at: float, right: float) -> bool:

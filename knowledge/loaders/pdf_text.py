@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import itertools
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +26,8 @@ _LIGATURES = {
 }
 # PDFium's marks of a hyphen at the end of a line, and the soft hyphen.
 _HYPHENS = (0x02, 0xFFFE, 0xAD)
+# Letters of formulas, to be found as the letters they are.
+_MATHEMATICAL = range(0x1D400, 0x1D800)
 _UNKNOWN = (0, 0xFFFD)
 _FIXED_PITCH = 1
 _FIXED_NAMES = ("mono", "courier", "code", "typewriter", "consol", "menlo", "cmtt", "lmtt", "nimbusmonl")
@@ -72,8 +76,8 @@ def read_page(page: Any, number: int) -> Page:
     text = page.get_textpage()
     try:
         found = list(_characters(text))
-        turn = Counter(entry[0] for entry in found if entry[0] is not None).most_common(1)
-        quarter = turn[0][0] if turn and turn[0][0] is not None else 0
+        turns = Counter(entry[0] for entry in found if entry[0] is not None)
+        quarter = turns.most_common(1)[0][0] if turns else 0
         # What stands at another angle is a stamp in the margin or the label of an axis.
         upright = [_turned(entry[1], quarter) for entry in found if entry[0] in (quarter, None)]
         runs = [run for run in _runs(text, upright, quarter) if run.text.strip()]
@@ -97,11 +101,16 @@ def _characters(text: Any) -> Iterator[tuple[int | None, _Character]]:
 
     Line ends have neither angle nor box.
     """
-    from pypdfium2 import raw
-
+    raw = _pdfium()
     box = raw.FS_RECTF()
+    high = 0
     for index in range(text.count_chars()):
         code = raw.FPDFText_GetUnicode(text, index)
+        if 0xD800 <= code < 0xDC00:
+            high = code  # the first half of a character of UTF-16
+            continue
+        if 0xDC00 <= code < 0xE000 and high:
+            code = 0x10000 + ((high - 0xD800) << 10) + code - 0xDC00
         if code in (10, 13):
             yield None, (index, 10, 0, 0, 0, 0)
         elif raw.FPDFText_GetLooseCharBox(text, index, box):
@@ -116,6 +125,11 @@ def _turned(character: _Character, quarter: int) -> _Character:
     for _ in range(quarter):
         x0, y0, x1, y1 = -y1, x0, -y0, x1
     return index, code, x0, y0, x1, y1
+
+
+def _pdfium() -> Any:
+    """PDFium's own functions, which have no types that checkers could read."""
+    return importlib.import_module("pypdfium2.raw")
 
 
 def _runs(text: Any, characters: list[_Character], quarter: int) -> Iterator[Run]:
@@ -172,8 +186,7 @@ def _run(text: Any, held: list[_Character], quarter: int) -> Run:
 
 def _size_and_base(text: Any, character: _Character, quarter: int) -> tuple[float, float]:
     """The size of a character as it is shown, and the height it stands on: boxes differ from font to font."""
-    from pypdfium2 import raw
-
+    raw = _pdfium()
     index, _, _, y0, _, y1 = character
     matrix = raw.FS_MATRIX()
     x, y = ctypes.c_double(), ctypes.c_double()
@@ -186,8 +199,7 @@ def _size_and_base(text: Any, character: _Character, quarter: int) -> tuple[floa
 
 def _font(text: Any, index: int) -> tuple[bool, bool]:
     """Whether a character's font is bold, and whether it is of a fixed pitch."""
-    from pypdfium2 import raw
-
+    raw = _pdfium()
     name = ctypes.create_string_buffer(128)
     flags = ctypes.c_int()
     raw.FPDFText_GetFontInfo(text, index, name, len(name), flags)
@@ -204,4 +216,6 @@ def _shown(code: int) -> str:
     if code in _UNKNOWN:
         return "\N{REPLACEMENT CHARACTER}"
     character = _LIGATURES.get(code) or chr(code)
+    if code in _MATHEMATICAL:
+        character = unicodedata.normalize("NFKC", character)
     return character if character.isprintable() else " "

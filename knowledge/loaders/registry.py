@@ -65,6 +65,10 @@ def parse(raw: bytes, name: str) -> LoadedDocument:
         document = loader(raw, name)
     except (RecursionError, MemoryError) as error:
         raise LoadError(f"it is nested too deep or too large to be read ({type(error).__name__})") from None
+    except LoadError:
+        raise
+    except Exception as error:  # whatever a file does to its reader, the others of its batch go on
+        raise LoadError(f"it cannot be read ({type(error).__name__}: {str(error)[:120]})") from error
     if not any(section.text.strip() for section in document.sections):
         raise LoadError("it holds no text")
     return document

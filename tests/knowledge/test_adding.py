@@ -133,6 +133,19 @@ def test_a_source_that_is_no_file_fails_with_its_reason(
     assert report.count("failed") == 1 == len(report.failed)
 
 
+def test_a_file_whose_name_is_not_text_fails_and_stops_nothing(base: KnowledgeBase, write: Write) -> None:
+    folder = write("good.md", "text\n").parent
+    try:
+        Path(os.fsdecode(bytes(folder) + b"/caf\xe9.md")).write_text("text\n")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+
+    items = base.add(folder).items
+
+    assert [item.status for item in items] == ["failed", "added"]
+    assert items[0].source.endswith("caf\\udce9.md") and "rename it" in items[0].reason
+
+
 def test_an_empty_folder_is_a_failure_not_a_success_of_nothing(base: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
 

@@ -161,6 +161,11 @@ def test_a_notebook_is_read_with_code_and_what_it_printed_below_its_headings() -
     assert "3.2 us" in document.sections[0].text and "AAAA" not in document.sections[0].text
 
 
+@pytest.mark.parametrize("cell", [7, {}, {"cell_type": "heading", "level": "x"}, {"source": {"a": 1}}])
+def test_a_notebook_with_odd_cells_is_read_or_refused(cell: object) -> None:
+    assert "End" in notebook(cell, {"cell_type": "markdown", "source": "End \ud800."}).sections[-1].text
+
+
 def test_a_cell_that_opens_with_a_rule_is_no_front_matter() -> None:
     assert "+++" in notebook({"cell_type": "markdown", "source": "+++\nx"}).sections[0].text
 
