@@ -19,6 +19,7 @@ from typing import Any, cast, get_args
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.files import read_regular
 
 from .model_config import AgentModel, ModelsConfig, Price, Table, is_endpoint
 from .telemetry.config import SpansConfig
@@ -38,10 +39,11 @@ __all__ = [
 ]
 
 CONFIG_FILE = "kernel-scientist.toml"
+_MOST_BYTES = 1 << 20
 _PREFIX = "KERNEL_SCIENTIST_"
 _SET = "--set"
 # Variables with our prefix that other rooms read; they are not configuration keys.
-_OTHER_VARIABLES = frozenset({"HOME", "CAGE", "TOOLCHAIN", "DEBUG"})
+_OTHER_VARIABLES = frozenset({"HOME", "CAGE", "TOOLCHAIN", "DEBUG", "HIP_LIBRARY", "ARXIV_URL"})
 # Where an option is not named after the last part of its key.
 _FLAGS = {"limits.max_time_s": "--max-time", "limits.max_cost_usd": "--max-cost", "otel.endpoint": "--otel"}
 _BOUNDS = {
@@ -281,7 +283,7 @@ def _demand(fault: Any) -> str:
 def _file_entries(file: Path) -> list[tuple[str, Any]]:
     try:
         # Editors of Windows begin UTF-8 with a byte order mark.
-        table = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        table = tomllib.loads(read_regular(file, _MOST_BYTES).decode("utf-8-sig"))
     except FileNotFoundError:
         return []
     except IsADirectoryError:
@@ -294,6 +296,8 @@ def _file_entries(file: Path) -> list[tuple[str, Any]]:
         raise UsageError(f"{file}: is not TOML: {error}.") from None
     except RecursionError:
         raise UsageError(f"{file}: is nested too deeply; make it flatter.") from None
+    except ValueError:
+        raise UsageError(f"{file}: a number has too many digits; write a smaller one.") from None
     return list(_flattened(table, ""))
 
 
@@ -342,5 +346,5 @@ def _toml_value(text: str) -> Any:
     """`text` read as a TOML value, or as itself where it is not one (so that words need no quotes)."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError, RecursionError):
+    except (ValueError, KeyError, RecursionError):
         return text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from kernel_scientist.sandbox.errors import UsageError
-from kernel_scientist.sandbox.files import explained
+from kernel_scientist.sandbox.files import explained, open_regular
 from kernel_scientist.tools.problem import RECORDED
 
 from .config import Config, Limits, Price, load_config
@@ -161,7 +161,7 @@ def cut_torn_end(run: Run) -> int:
 def _whole(file: Path, size: int) -> int:
     """Where the last whole line ends."""
     chunk = _CHUNK
-    with file.open("rb") as record:
+    with os.fdopen(open_regular(file), "rb") as record:
         while True:
             start = max(0, size - chunk)
             record.seek(start)

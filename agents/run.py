@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kernel_scientist.sandbox.errors import UsageError
-from kernel_scientist.sandbox.files import explained, is_free
+from kernel_scientist.sandbox.files import explained, is_free, open_regular, read_regular
 from kernel_scientist.tools.evaluation import Comparison, Evaluation, Interval
 
 from . import events as ev
@@ -40,6 +41,8 @@ PROCESS_GONE = "the process is gone"
 
 # Either makes a folder a run; one that lacks the other is damaged.
 _MARKS = ("run.json", "events.jsonl")
+# A megabyte is much for either.
+_MOST_BYTES = 1 << 26
 
 RunStatus = Literal["running", "improved", "not_improved", "limit", "interrupted", "failed"]
 
@@ -116,7 +119,7 @@ class Candidate:
 
     @property
     def source(self) -> str:
-        return self.path.read_text(encoding="utf-8")
+        return read_regular(self.path, _MOST_BYTES).decode("utf-8").replace("\r\n", "\n")
 
     def recorded_source(self) -> str:
         """The source, which must be there. Raises `UsageError`."""
@@ -168,7 +171,7 @@ class Run:
         """
         file = self.path / "run.json"
         try:
-            info = RunInfo.model_validate_json(file.read_bytes())
+            info = RunInfo.model_validate_json(read_regular(file, _MOST_BYTES))
         except FileNotFoundError:
             raise UsageError(
                 f"{file}: is missing, so this run is damaged; its events.jsonl can still be read as text."
@@ -189,7 +192,7 @@ class Run:
         """Whether ``run.json`` says how the run ended, or that it was stopped."""
         file = self.path / "run.json"
         try:
-            return RunInfo.model_validate_json(file.read_bytes()).status != "running"
+            return RunInfo.model_validate_json(read_regular(file, _MOST_BYTES)).status != "running"
         except (OSError, ValueError):
             return False
 
@@ -219,7 +222,7 @@ class Run:
         file = self.path / "events.jsonl"
         if not file.exists():
             return
-        with explained("read the record", file), file.open("rb") as lines:
+        with explained("read the record", file), os.fdopen(open_regular(file), "rb") as lines:
             for line in lines:
                 event = _parse(line)
                 if event is not None and event.seq > start:
@@ -231,7 +234,7 @@ class Run:
         file = self.path / "events.jsonl"
         if not file.exists():
             return 0
-        with explained("read the record", file), file.open("rb") as lines:
+        with explained("read the record", file), os.fdopen(open_regular(file), "rb") as lines:
             return sum(_parse(line) is None for line in lines)
 
     def record_faults(self) -> list[str]:

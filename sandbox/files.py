@@ -25,6 +25,7 @@ __all__ = [
     "explained",
     "is_free",
     "is_own",
+    "open_regular",
     "read_regular",
 ]
 
@@ -70,7 +71,8 @@ def explain_os_error(error: OSError, doing: str, path: Path | None = None) -> Ke
         return UnusableEnvironment(
             f"Cannot {doing}: no space is left at {shown}; free some, or choose another place."
         )
-    if error.errno == errno.EFBIG:
+    # `read_regular` says in its own words that a file is too large to be read.
+    if error.errno == errno.EFBIG and error.strerror == os.strerror(errno.EFBIG):
         return UnusableEnvironment(
             f"Cannot {doing}: {shown} would be larger than files may be here; raise that limit (ulimit -f)."
         )
@@ -111,20 +113,31 @@ def explained(doing: str, path: Path | None = None) -> Generator[None]:
         raise explain_os_error(error, doing, path) from error
 
 
+def open_regular(path: Path) -> int:
+    """A handle for reading the regular file `path`; never waits.
+
+    Raises `OSError`, whose `strerror` says so when the file is a folder, a pipe, a device or the like.
+    """
+    # Without O_NONBLOCK the opening of a pipe waits for somebody who writes into it.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return handle
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
 def read_regular(path: Path, most: int) -> bytes:
     """The bytes of the regular file `path`; never waits, and never reads more than `most` bytes.
 
     Raises the `OSError` of the failing step; its `strerror` says so when the file is a pipe, a device or the
     like (EINVAL), or has more than `most` bytes (EFBIG).
     """
-    # Without O_NONBLOCK the opening of a pipe waits for somebody who writes into it.
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = open_regular(path)
     try:
         status = os.fstat(handle)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         # A file may grow, or not tell its size, as those of /proc do.
         data = b""
         if status.st_size <= most:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from .errors import ExpressionError, nearest
 from .text import excerpt
 
-__all__ = ["FUNCTIONS", "Expression", "Number"]
+__all__ = ["FUNCTIONS", "MAX_DEPTH", "MAX_LENGTH", "Expression", "Number"]
 
 Number = int | float
 

@@ -146,11 +146,13 @@ def _parse(file: Path, raw: bytes) -> tuple[Json, bool]:
         raise _fault(file, "is nested too deeply") from None
     except json.JSONDecodeError as error:
         first = error
+    except ValueError:
+        raise _fault(file, "has a number of thousands of digits") from None
     # A killed writer leaves out the two braces, perhaps after half a row.
     for kept in (text, text[: text.rfind("\n") + 1]):
         try:
             return _object(file, json.loads(kept.rstrip().rstrip(",") + "}}")), True
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             continue
     raise _fault(file, f"is not JSON: line {first.lineno}, column {first.colno}: {first.msg}")
 
@@ -263,7 +265,7 @@ def _timed(file: Path, where: str, repeats: object, single: object, scale: float
     taken = _list(repeats) or [single]
     if any(isinstance(one, bool) or not isinstance(one, int | float) for one in taken):
         raise _fault(file, f"{where} has no time, and no failure either")
-    times = tuple(float(one) * scale for one in taken)
+    times = tuple(_float(one) * scale for one in taken)
     if not all(math.isfinite(one) for one in times):
         return Row(Verdict.CRASHED, failure="a time that is not finite")
     if min(times) <= 0:
@@ -281,9 +283,17 @@ def _configuration(file: Path, where: str, names: Iterable[str], row: Json) -> t
 def _value(file: Path, where: str, value: object) -> Value:
     if isinstance(value, bool):
         return int(value)
-    if isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value)):
+    if isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(_float(value))):
         return value
     raise _fault(file, f"{where} has a value that is neither a number nor a word")
+
+
+def _float(number: float) -> float:
+    """`number` as a float; an integer beyond all of them is infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _add(

@@ -16,13 +16,14 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
-from kernel_scientist.sandbox.files import data_home
+from kernel_scientist.sandbox.files import data_home, read_regular
 
 from ..config import ModelsConfig, Price
 
 __all__ = ["FILE_NAME", "Offer", "find_offer"]
 
 FILE_NAME = "prices.toml"
+_MOST_BYTES = 1 << 24
 """The shipped table, and the user's own in the data folder."""
 
 
@@ -102,15 +103,15 @@ def _shipped() -> _Table:
 
 def _read_file(path: Path) -> _Table:
     try:
-        values: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        values: Mapping[str, object] = tomllib.loads(read_regular(path, _MOST_BYTES).decode("utf-8-sig"))
         return _Table.model_validate(values)
     except OSError as error:
         raise UsageError(f"{path}: the price table cannot be read ({error.strerror}).") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path}: the price table is not TOML: {error}.") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise UsageError(
             f"{path}: in the price table, {place}: {first['msg']}; see docs/models.md for its form."
         ) from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: the price table is not TOML: {error}.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,9 @@ from .record import Record
 from .summary import Summary
 
 __all__ = ["OpenedRun", "RunShelf"]
+
+# In bytes; no Linux file system has longer names.
+_LONGEST_NAME = 255
 
 
 @final
@@ -78,7 +82,7 @@ class RunShelf:
         """The run of exactly that id, read as far as it goes. Raises `UsageError`."""
         run = Run(self.folder / run_id)
         named = bool(run_id) and "/" not in run_id and not run_id.startswith(".") and "\0" not in run_id
-        if not named or not run.path.is_dir() or not self._is_inside(run):
+        if not named or len(os.fsencode(run_id)) > _LONGEST_NAME or not self._is_folder(run):
             raise UsageError(f"There is no run '{run_id}' here.")
         with self._lock:
             opened = self._opened.get(run_id)
@@ -87,6 +91,9 @@ class RunShelf:
         with opened.lock:
             opened.record.refresh()
         return opened
+
+    def _is_folder(self, run: Run) -> bool:
+        return run.path.is_dir() and self._is_inside(run)
 
     def _is_inside(self, run: Run) -> bool:
         files = (run.path, run.path / "run.json", run.path / "events.jsonl", run.path / "running.lock")

@@ -82,8 +82,8 @@ class PageServer(ThreadingHTTPServer):
 
     def is_for_us(self, host: str) -> bool:
         """Whether a Host header names this server: a name that DNS can be made to lie about does not."""
-        parts = urlsplit(f"//{host}")
         try:
+            parts = urlsplit(f"//{host}")
             name, port = parts.hostname or "", parts.port or 80
         except ValueError:
             return False
@@ -159,8 +159,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(self._answer(), with_body=False)
 
     def _answer(self) -> _Answer:
-        parts = urlsplit(self.path)
-        query = parse_qs(parts.query)
+        try:
+            parts = urlsplit(self.path)
+            query = parse_qs(parts.query)
+        except ValueError:
+            return _fault(HTTPStatus.BAD_REQUEST, "This is no address.")
         refusal = self._refusal(parts.path, query)
         if refusal is not None:
             return refusal

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -151,3 +153,33 @@ def test_an_agent_has_what_is_its_own_and_else_what_all_have(tmp_path: Path) -> 
     assert (coder.temperature, coder.reasoning_effort, coder.stream) == (0.1, "high", False)
     assert (selector.temperature, selector.reasoning_effort, selector.stream) == (0.5, None, True)
     assert (config.models.coder.model, config.models.selector.model) == ("large", "small")
+
+
+def test_a_variable_that_any_room_reads_is_no_unknown_key(tmp_path: Path) -> None:
+    top = Path(__file__).parents[2]
+    sources = [
+        file for room in ("agents", "knowledge", "sandbox", "tools") for file in (top / room).rglob("*.py")
+    ]
+    names = {
+        name
+        for file in sources
+        for name in re.findall(r'"(KERNEL_SCIENTIST_[A-Z_]*[A-Z])"', file.read_text())
+    }
+    assert {"KERNEL_SCIENTIST_HOME", "KERNEL_SCIENTIST_HIP_LIBRARY"} <= names
+    load_config(folder=tmp_path, environ=dict.fromkeys(names, "http://localhost:1"))
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_number_of_many_digits_is_a_sentence(digits: int, tmp_path: Path) -> None:
+    number = "9" * digits
+    with pytest.raises(UsageError, match="'lanes' must be"):
+        load_config(folder=tmp_path, environ={}, sets=[f"lanes={number}"])
+    (tmp_path / "kernel-scientist.toml").write_text(f"lanes = {number}\n")
+    with pytest.raises(UsageError, match=r"lanes|too many digits"):
+        load_config(folder=tmp_path, environ={})
+
+
+def test_a_configuration_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "kernel-scientist.toml")
+    with pytest.raises(UsageError, match="not a regular file"):
+        load_config(folder=tmp_path, environ={})

@@ -66,6 +66,7 @@ def test_the_user_s_own_prices_go_before_the_table(tmp_path: Path, monkeypatch: 
         (OWN + "gpt-5 = { input = -1, output = 2 }\n", "gpt-5.input"),
         (OWN + "gpt-5 = { input = 1 }\n", "gpt-5.output"),
         ("[[services\n", "is not TOML"),
+        (f"x = {'9' * 5000}\n", "is not TOML"),
         (None, "cannot be read"),
     ],
 )

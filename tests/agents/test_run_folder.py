@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -242,3 +244,21 @@ def test_files_are_there_before_the_event_that_names_them(hold: Hold, tmp_path: 
 
     held = hold(generations=1, observer=look)
     assert held.result.exit_code == 0 and not missing
+
+
+@pytest.mark.parametrize("file", ["run.json", "events.jsonl", "candidates/0000/kernel.hip"])
+def test_a_pipe_or_a_device_in_a_run_is_not_waited_for(file: str, hold: Hold) -> None:
+    run = hold(generations=1).run
+    readers: dict[str, Callable[[], object]] = {
+        "run.json": lambda: run.info,
+        "events.jsonl": lambda: list(run.events()),
+        "candidates/0000/kernel.hip": run.candidates()[0].recorded_source,
+    }
+    (run.path / file).unlink()
+    os.mkfifo(run.path / file)
+    with pytest.raises(UsageError, match="not a regular file"):
+        readers[file]()
+    (run.path / file).unlink()
+    (run.path / file).symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="not a regular file"):
+        readers[file]()

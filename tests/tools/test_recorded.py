@@ -116,6 +116,7 @@ def _row(**changes: object) -> dict[str, Any]:
         (_row(block=64), "an earlier row has"),
         (_row(block=[1]), "row '32,row,1' has a value that is neither a number nor a word"),
         (_row(time=None, times=None), "row '32,row,1' has no time, and no failure either"),
+        (_row(block=10**400), "row '32,row,1' has a value that is neither a number nor a word"),
         (_row(times=[1.0, 0.0]), "row '32,row,1' has a time of 0 ms"),
         (t4_document() | {"metadata": {"timeunit": "fortnights"}}, "'fortnights' is not known"),
         ({"results": [{"configuration": {}}]}, "result 1 has no configuration"),
@@ -139,6 +140,7 @@ def test_a_file_that_is_no_recording_is_refused_in_a_sentence(
         (b"\x1f\x8b\x08\x00broken", "its gzip data is damaged"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"cache": {"a": 1,}}x', "is not JSON: line 1, column"),
+        (b'{"cache": ' + b"9" * 5000 + b"}", "a number of thousands of digits"),
     ],
 )
 def test_bytes_that_are_no_json_are_refused_in_a_sentence(data: bytes, said: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -212,3 +213,16 @@ def test_damage_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
 
 def test_an_empty_search_is_a_fault_of_the_request(server: PageServer) -> None:
     assert ask(server, "/api/search?q=%20")[0] == 400
+
+
+@pytest.mark.parametrize("address", ["http://[::1/", "http://[/", "/", "/api/runs/" + "a" * 5000])
+@pytest.mark.parametrize("host", ["[::1", "[zz]", "127.0.0.1:{port}", "a℀b:{port}"])
+def test_an_address_that_is_none_gets_an_answer_and_no_traceback(
+    server: PageServer, address: str, host: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        named = host.format(port=server.port)
+        connection.sendall(f"GET {address} HTTP/1.1\r\nHost: {named}\r\nConnection: close\r\n\r\n".encode())
+        status = connection.makefile("rb").readline().split()[1]
+    assert status in (b"200", b"400", b"404", b"421")
+    assert capfd.readouterr().err == ""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import keyword
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..expressions import FUNCTIONS
+from ..expressions import FUNCTIONS, MAX_DEPTH, MAX_LENGTH
 from .device import Macro
 from .syntax import children, field, parse_program, text_of, try_text
 
@@ -29,6 +30,8 @@ DTYPE_OF = {
 }  # fmt: skip
 _BYTES = {"64": 8, "32": 4, "16": 2}
 _SAME = frozenset({"+", "-", "*", "%", "<", "<=", ">", ">=", "==", "!="})
+# Nobody means a longer number, and from some thousands of digits on it cannot be turned into text again.
+_MOST_DIGITS = 40
 _LOGIC = {"&&": "and", "||": "or"}
 _NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d[\d']*)(?:[uUlLzZ]*)")
 _PRODUCT = re.compile(r"\w+(?: \* \w+)*")
@@ -79,9 +82,22 @@ class Translator:
         self._macros = macros
         self._functions = functions
         self._depth = 0
+        self._nesting = 0
 
     def term(self, node: Node) -> Term:
         """The expression, or Unknown."""
+        if self._nesting >= MAX_DEPTH:
+            raise Unknown("an expression is nested too deeply")
+        self._nesting += 1
+        try:
+            term = self._term(node)
+        finally:
+            self._nesting -= 1
+        if len(term.text) > MAX_LENGTH:
+            raise Unknown("an expression is too long")
+        return term
+
+    def _term(self, node: Node) -> Term:
         match node.type:
             case "number_literal":
                 return _number(text_of(node))
@@ -123,10 +139,10 @@ class Translator:
         left, right = field(node, "left"), field(node, "right")
         sign = try_text(field(node, "operator"))
         assert left is not None and right is not None
-        rounded = self._rounded_up(sign, left, right)
+        a, b = self.term(left), self.term(right)
+        rounded = _rounded_up(a, b) if sign == "/" else None
         if rounded is not None:
             return rounded
-        a, b = self.term(left), self.term(right)
         real = a.real or b.real
         if sign == "*" and _PRODUCT.fullmatch(a.text):
             return Term(f"{a.text} * {b.operand}", False, real)
@@ -141,29 +157,6 @@ class Translator:
         if sign in _LOGIC:
             return Term(f"{a.operand} {_LOGIC[sign]} {b.operand}", False)
         raise Unknown(f"'{_short(node)}' uses '{sign}'")
-
-    def _rounded_up(self, sign: str, left: Node, right: Node) -> Term | None:
-        """cdiv, for ``(a + b - 1) / b`` in its usual spellings."""
-        if sign != "/":
-            return None
-        while left.type == "parenthesized_expression":
-            left = self._inner(left)
-        try:
-            top, bottom = self.term(left), self.term(right)
-        except Unknown:
-            return None
-        b = re.escape(bottom.operand)
-        patterns = [rf"(.+) \+ {b}\)? - 1", rf"(.+) \+ \({b} - 1\)", rf"\(?(.+) - 1\)? \+ {b}"]
-        if bottom.text.isdigit():
-            patterns.append(rf"(.+) \+ {int(bottom.text) - 1}")
-        for pattern in patterns:
-            if found := re.fullmatch(pattern, top.text):
-                inside = found[1]
-                if inside.startswith("(") and inside.count("(") > inside.count(")"):
-                    inside = inside[1:]
-                if inside.count("(") == inside.count(")"):
-                    return Term(f"cdiv({inside}, {bottom.text})")
-        return None
 
     def _conditional(self, node: Node) -> Term:
         parts = [field(node, name) for name in ("condition", "consequence", "alternative")]
@@ -231,12 +224,30 @@ def parse_expression(text: str) -> Node | None:
     return field(init, "value") if init is not None else None
 
 
+def _rounded_up(top: Term, bottom: Term) -> Term | None:
+    """cdiv, for ``(a + b - 1) / b`` in its usual spellings."""
+    b = re.escape(bottom.operand)
+    patterns = [rf"(.+) \+ {b}\)? - 1", rf"(.+) \+ \({b} - 1\)", rf"\(?(.+) - 1\)? \+ {b}"]
+    if bottom.text.isdigit():
+        patterns.append(rf"(.+) \+ {int(bottom.text) - 1}")
+    for pattern in patterns:
+        if found := re.fullmatch(pattern, top.text):
+            inside = found[1]
+            if inside.startswith("(") and inside.count("(") > inside.count(")"):
+                inside = inside[1:]
+            if inside.count("(") == inside.count(")"):
+                return Term(f"cdiv({inside}, {bottom.text})")
+    return None
+
+
 def _number(text: str) -> Term:
     if found := _NUMBER.fullmatch(text):
         digits = found[1].replace("'", "")
+        if len(digits) > _MOST_DIGITS:
+            raise Unknown(f"'{digits[:_MOST_DIGITS]}...' is larger than any size")
         octal = len(digits) > 1 and digits.startswith("0") and digits.isdigit()
         return Term(str(int(digits, 8 if octal else 0)))
-    if found := _REAL.fullmatch(text):
+    if (found := _REAL.fullmatch(text)) and math.isfinite(float(found[1])):
         return Term(repr(float(found[1])), real=True)
     raise Unknown(f"'{text}' is no decimal number")
 

@@ -22,6 +22,7 @@ _LAUNCHERS = frozenset({"hipLaunchKernelGGL", "hipLaunchKernel", "hipExtLaunchKe
 _INTEGER = re.compile(r"\b(?:int|unsigned|long|short|size_t|u?int\d+_t|uint|auto|dim3)\b")
 _REAL = re.compile(r"\b(?:float|double|half|__half)\b")
 _DEEPEST = 6
+_MOST_FOLLOWED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ class Program:
         self.kernels: dict[str, KernelFunction] = find_kernels(self.root)
         self.macros: dict[str, Macro] = find_macros(self.root)
         self.roots: dict[str, Term | None] = {}
+        self._declarations: dict[tuple[str, int], tuple[Node, Node | None] | None] = {}
+        self._followed = 0
 
     @cached_property
     def functions(self) -> dict[str, Node]:
@@ -193,6 +196,12 @@ class Program:
 
     def _declaration(self, name: str, within: Node) -> tuple[Node, Node | None] | None:
         """The declaration of a variable, and its first value."""
+        key = (name, within.id)
+        if key not in self._declarations:
+            self._declarations[key] = self._find_declaration(name, within)
+        return self._declarations[key]
+
+    def _find_declaration(self, name: str, within: Node) -> tuple[Node, Node | None] | None:
         for node in descendants(within, "declaration"):
             if within == self.root and enclosing(node, "function_definition") is not None:
                 continue
@@ -219,6 +228,10 @@ class Program:
         return Translator(resolve, self.macros, self.helpers)
 
     def _resolve(self, name: str, scope: Scope, depth: int) -> Term:
+        # Names that each stand for two others would be followed for ever.
+        self._followed += 1
+        if self._followed > _MOST_FOLLOWED:
+            raise Unknown("too many names stand for one another")
         if depth > 20:
             raise Unknown(f"'{name}' goes round in a circle")
         if name in scope.arguments:

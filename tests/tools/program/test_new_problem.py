@@ -271,3 +271,38 @@ def test_a_damaged_program_gives_a_folder_or_a_sentence(cut: int, tmp_path: Path
         assert "launches no kernel" in str(error)
     else:
         assert check_problem(Problem.load(folder))
+
+
+HOST = (
+    "__global__ void add(const float* a, float* b, int n) { b[0] = a[0] + n; }\n"
+    "int main() { int n = 1000; %s float* a; float* b; hipMalloc(&a, n * 4); hipMalloc(&b, n * 4);\n"
+    "  add<<<%s, 256>>>(a, b, n); return 0; }\n"
+)
+DOUBLED = "int v0 = n;" + "".join(f" int v{i} = v{i - 1} + v{i - 1};" for i in range(1, 40))
+
+
+@pytest.mark.parametrize(
+    ("before", "grid"),
+    [
+        ("", "(" * 20_000 + "n" + ")" * 20_000),
+        ("", "n" + " / 2" * 60),
+        ("", "(" * 60 + "n" + " / 2)" * 60),
+        ("", "*".join(["n"] * 3000)),
+        ("", "9" * 5000),
+        ("", "1e999"),
+        (DOUBLED, "v39"),
+    ],
+    ids=["parentheses", "divisions", "divided pairs", "product", "digits", "infinite", "doubled"],
+)
+def test_an_expression_beyond_measure_is_marked_and_not_followed(
+    before: str, grid: str, tmp_path: Path
+) -> None:
+    (tmp_path / "one.hip").write_text(HOST % (before, grid))
+    folder = new_problem("x", tmp_path, tmp_path / "one.hip")
+    assert check_problem(Problem.load(folder))
+
+
+def test_a_program_too_large_is_refused_with_the_size_it_may_have(tmp_path: Path) -> None:
+    (tmp_path / "one.hip").write_bytes(b"\n" * (2**20 + 1))
+    with pytest.raises(UsageError, match="it has 1048577 bytes or more, and may have 1048576"):
+        new_problem("x", tmp_path / "out", tmp_path / "one.hip")
