@@ -215,6 +215,7 @@ class _Walk:
 
     def _heading(self, level: int, text: str) -> None:
         self._close()
+        text = text.strip("§ ")  # how some generators show a heading's own link
         if text:
             self._path = [entry for entry in self._path if entry[0] < level]
             self._path.append((level, text[:_LONGEST_HEADING]))

@@ -174,4 +174,5 @@ def _inline(text: str) -> str:
 
 def _role(found: re.Match[str]) -> str:
     titled = _ROLE.fullmatch(found[0])
-    return titled[1].strip() or found[1] if titled else found[1]
+    # A role's first character may say how much of the name is shown.
+    return ((titled[1].strip() if titled else "") or found[1]).lstrip("~!")

@@ -75,7 +75,7 @@ RST = """
 HIP guide
 =========
 
-Intro with :ref:`link text <label>`, :cpp:func:`hipMalloc`, ``ds_read_b128`` and foo\\_bar.
+Intro with :ref:`link text <label>`, :cpp:func:`~hipMalloc`, ``ds_read_b128`` and foo\\_bar.
 
 Part
 ----
