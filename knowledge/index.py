@@ -143,7 +143,8 @@ class VectorIndex:
     def _fill(self, chroma: ChromaStore, base: Pointer | None) -> tuple[int, int]:
         """Make `chroma` hold the store's vectors; returns how many there are, and the highest number."""
         wanted = self._store.vector_numbers(self._embedder)
-        if base is not None:
+        # Up to its last number vectors can only have been removed; asking for all numbers takes long.
+        if base is not None and base.count != sum(number <= base.last for number in wanted):
             chroma.delete(sorted(chroma.numbers() - wanted))
         numbers, _, documents, rows = self._store.vectors(self._embedder, after=base.last if base else 0)
         if numbers:
