@@ -17,7 +17,7 @@ import pytest
 from kernel_scientist.knowledge.library import library_notes
 from kernel_scientist.knowledge.loaders import load
 
-LEAST_NOTES = 10
+LEAST_NOTES = 60
 SECTION_WORDS = range(50, 271)
 MARK = re.compile(r"\[(s\d+)\]")
 
