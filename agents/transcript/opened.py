@@ -12,6 +12,7 @@ from kernel_scientist.sandbox.errors import UsageError
 
 from ..run import Run, RunInfo, list_runs
 from .record import Record
+from .saved_index import load_index, save_index
 from .summary import Summary
 
 __all__ = ["OpenedRun", "RunShelf"]
@@ -35,8 +36,15 @@ class OpenedRun:
         """Open `run` and read its record as far as it goes."""
         summary = Summary()
         opened = cls(run, Record(run, summary.take), summary)
-        opened.record.refresh()
+        load_index(opened.record, summary)
+        opened.refresh()
         return opened
+
+    def refresh(self) -> int:
+        """Read what was appended since; how many events that were."""
+        new = self.record.refresh()
+        save_index(self.record, self.summary)
+        return new
 
     @property
     def info(self) -> RunInfo | None:
@@ -89,7 +97,7 @@ class RunShelf:
             if opened is None:
                 opened = self._opened[run_id] = OpenedRun.of(run)
         with opened.lock:
-            opened.record.refresh()
+            opened.refresh()
         return opened
 
     def _is_folder(self, run: Run) -> bool:

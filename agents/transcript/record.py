@@ -45,20 +45,39 @@ class Entry:
 class Record:
     """The events of one run. `entries` holds them in order as far as `refresh` has read.
 
-    Each of `listeners` is called with every event and its entry, once. Not thread-safe.
+    Each of `listeners` is called with every event and its entry, once. `saved` is how many of the entries
+    are in a saved index. Not thread-safe.
     """
 
     def __init__(self, run: Run, *listeners: Callable[[ev.Event, Entry], None]) -> None:
         self.run = run
+        self.saved = 0
+        self._listeners = listeners
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was read; the next `refresh` begins anew."""
         self.entries: list[Entry] = []
         self.damaged = 0
         self.unfinished = False
         self.size = 0
-        self._listeners = listeners
         self._places: dict[int, int] = {}
         self._turns: dict[int, list[Entry]] = {}
         self._subjects: dict[int, str] = {}
         self._slots: dict[tuple[int, int, int | None], str] = {}
+
+    def restore(self, entries: list[Entry], *, size: int, damaged: int) -> None:
+        """Take over what was found in the first `size` bytes; the listeners hear nothing of it."""
+        self.entries, self.size, self.damaged = entries, size, damaged
+        self.saved = len(entries)
+        self._places = {entry.seq: place for place, entry in enumerate(entries)}
+
+    @property
+    def followed(
+        self,
+    ) -> tuple[dict[int, list[Entry]], dict[int, str], dict[tuple[int, int, int | None], str]]:
+        """Of the turns that are going on: their entries, their candidate, and the candidates of the slots."""
+        return self._turns, self._subjects, self._slots
 
     @property
     def path(self) -> Path:

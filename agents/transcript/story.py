@@ -73,6 +73,7 @@ def story_values(record: Record, summary: Summary, best_id: str | None) -> Json 
     steps = [_step(parent, row) for parent, row in pairwise(chain)]
     key = max(range(len(steps)), key=lambda place: steps[place]["gain"] or 0.0)
     decisive = chain[key + 1]
+    steps[key] = row_values(decisive) | steps[key]
     cited = decisive.experiment.citations if decisive.experiment else ()
     finding = record.event(decisive.finding_seq) if decisive.finding_seq else None
     said = finding.content if isinstance(finding, ev.MessageSent) else None
@@ -87,10 +88,13 @@ def story_values(record: Record, summary: Summary, best_id: str | None) -> Json 
 
 
 def _step(parent: CandidateRow, row: CandidateRow) -> Json:
-    """`gain` is the step's own factor, from both kernels' speed-ups over the starting kernel."""
+    """A step in a line, for a run may have thousands.
+
+    `gain` is the step's own factor, from both kernels' speed-ups over the starting kernel.
+    """
     before = 1.0 if parent.id == BASELINE_ID else (parent.speedup.value if parent.speedup else None)
     gain = row.speedup.value / before if row.speedup and before else None
-    return {**row_values(row), "gain": gain}
+    return {"id": row.id, "parent_id": parent.id, "speedup": interval_values(row.speedup), "gain": gain}
 
 
 def evidence_values(record: Record, summary: Summary, info: RunInfo | None, best_id: str | None) -> Json:

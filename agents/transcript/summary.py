@@ -5,7 +5,7 @@ Only small facts are kept; sources, diffs, logs and passages are fetched from th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import final
 
 from kernel_scientist.tools.evaluation import Evaluation, Interval
@@ -93,10 +93,17 @@ class Summary:
     started: ev.RunStarted | None = None
     finished: ev.RunFinished | None = None
     last_s: float = 0.0
-    _start: float | None = None
-    _plans: dict[tuple[int, int], tuple[int, Hypotheses]] = field(
-        default_factory=dict[tuple[int, int], tuple[int, Hypotheses]]
+    start: float | None = None
+    plans: dict[int, tuple[int, int, Hypotheses]] = field(
+        default_factory=dict[int, tuple[int, int, Hypotheses]]
     )
+    """By lane its last plan, with the generation and the event: a lane's generations follow one another."""
+
+    def reset(self) -> None:
+        """Forget everything taken in."""
+        fresh = Summary()
+        for one in fields(self):
+            setattr(self, one.name, getattr(fresh, one.name))
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -110,9 +117,9 @@ class Summary:
     def take(self, event: ev.Event, entry: Entry) -> None:
         """Take in one event."""
         at = event.time.timestamp()
-        if self._start is None:
-            self._start = at
-        self.last_s = max(self.last_s, at - self._start)
+        if self.start is None:
+            self.start = at
+        self.last_s = max(self.last_s, at - self.start)
         match event:
             case ev.RunStarted():
                 self.started = event
@@ -157,7 +164,7 @@ class Summary:
             case ev.BestChanged():
                 self.leads.append(Lead(event.seq, self.last_s, event.candidate_id, event.speedup, event.tier))
             case ev.MessageSent(content=Hypotheses() as plan):
-                self._plans[entry.lane, event.generation] = (event.seq, plan)
+                self.plans[entry.lane] = (event.generation, event.seq, plan)
             case ev.MessageSent(content=Finding() as finding):
                 self._found(event.seq, finding)
             case _:
@@ -168,8 +175,13 @@ class Summary:
             event.candidate_id, event.parent_id, event.reference_id, event.generation, event.slot,
             event.attempt, entry.lane, event.path, event.seq, self.last_s,
         )  # fmt: skip
-        seq, plan = self._plans.get((entry.lane, event.generation), (None, None))
-        if plan is not None and event.slot is not None and event.slot < len(plan.chosen):
+        generation, seq, plan = self.plans.get(entry.lane, (None, None, None))
+        if (
+            plan is not None
+            and generation == event.generation
+            and event.slot is not None
+            and event.slot < len(plan.chosen)
+        ):
             choice = plan.chosen[event.slot]
             row.plan_seq, row.criterion = seq, choice.criterion
             row.experiment = plan.experiments[choice.experiment]

@@ -3,6 +3,7 @@
   "use strict";
   const ks = (window.ks = window.ks || {});
   const { h, svg } = ks;
+  const MARKS = 400;
 
   function ticks(low, high, logarithmic) {
     if (!logarithmic) {
@@ -61,26 +62,45 @@
     const bottomTicks = steps.map((at) => label(x(at), height - bottom + 18, String(at), "tick", "middle"));
     const limit = light ? [line(left, y(light), width - right, y(light), "light"), label(width - right, y(light) - 6, `speed of light ${ks.times(light)}`, "light-text", "end")] : [];
     const drawn = series.map((one, index) => drawSeries(one, index, x, y));
+    const leftOut = series.reduce((sum, one) => sum + Math.max(0, one.candidates.length - shownOf(one.candidates).size), 0);
     const axis = label((left + width - right) / 2, height - 4, "candidates in the order they were made (0 is the start)", "tick", "middle");
     const last = measured.reduce((best, c) => (c.speedup.value > best.speedup.value ? c : best));
     const sentence = `Speed-up over the starting kernel of ${ks.count(measured.length, "measured candidate")}; the highest is ${ks.interval(last.speedup)}, candidate ${last.id}.`;
-    return scrolled("chart of the speed-ups", ks.chartBox(width, height, sentence, grid, limit, bottomTicks, axis, drawn));
+    const box = scrolled("chart of the speed-ups", ks.chartBox(width, height, sentence, grid, limit, bottomTicks, axis, drawn));
+    if (!leftOut) return box;
+    return h("div", {}, box, h("p", { class: "muted" }, `The line is of all candidates. Only some candidates have a mark: ${ks.whole(leftOut)} marks are left out; the table beneath has all that were measured.`));
   };
+
+  // Places of the candidates that get a mark: all, or where they would be too many the first few hundred bests and an even choice.
+  function shownOf(candidates) {
+    const step = Math.ceil(candidates.length / MARKS);
+    const shown = new Set();
+    let best = 1;
+    let leading = 0;
+    candidates.forEach((c, place) => {
+      const leads = c.accepted && c.speedup && c.speedup.value > best;
+      if (leads) best = c.speedup.value;
+      if (place % step === 0 || (leads && leading++ < MARKS)) shown.add(place);
+    });
+    return shown;
+  }
 
   function drawSeries(one, index, x, y) {
     let best = 1;
     let path = `M ${x(0)} ${y(1)}`;
     const marks = [];
+    const shown = shownOf(one.candidates);
     one.candidates.forEach((c, place) => {
       const at = x(place);
       const value = c.accepted && c.speedup ? c.speedup.value : null;
-      path += ` L ${at} ${y(best)}`;
       if (value !== null && value > best) {
+        path += ` L ${at} ${y(best)}`;
         best = value;
         path += ` L ${at} ${y(best)}`;
       }
-      marks.push(mark(one.run, c, at, y, value, index));
+      if (shown.has(place)) marks.push(mark(one.run, c, at, y, value, index));
     });
+    path += ` L ${x(Math.max(one.candidates.length - 1, 0))} ${y(best)}`;
     return svg("g", { class: `series series-${index}` }, svg("path", { d: path, class: "best-line" }), marks);
   }
 

@@ -5,6 +5,7 @@
   const { h, svg } = ks;
   const [COLUMN, ROW, WIDE, HIGH] = [190, 62, 150, 46];
   const DRAWN = 400;
+  const ROWS = 200;
 
   ks.views.lineage = async function (run, rest, query) {
     const { candidates, best_id } = await ks.data.get(`runs/${run}/candidates`);
@@ -105,8 +106,10 @@
       return ks.place(run, "lineage") + (next.size ? `?${next}` : "");
     };
     const verdicts = [...new Set(candidates.map((one) => one.verdict))].sort();
-    const head = COLUMNS.map(([name], place) => h("a", { href: to({ sort: String(place) }), "aria-label": `sort by ${name}` }, name, place === by ? " ▾" : ""));
-    const cells = rows.map((one) => [
+    const head = COLUMNS.map(([name], place) => h("a", { href: to({ sort: String(place), from: "" }), "aria-label": `sort by ${name}` }, name, place === by ? " ▾" : ""));
+    const first = Math.min(Math.max(Number(query.get("from")) || 0, 0), Math.max(rows.length - 1, 0));
+    const last = Math.min(first + ROWS, rows.length);
+    const cells = rows.slice(first, last).map((one) => [
       h("span", {}, ks.candidateLink(run, one.id), one.id === best ? " ★" : ""),
       one.parent_id ? ks.candidateLink(run, one.parent_id) : "",
       String(one.generation),
@@ -117,8 +120,20 @@
       h("span", { class: "idea-cell" }, one.idea || (one.parent_id === null ? "the starting kernel" : "")),
     ]);
     return [
-      verdicts.length > 1 ? h("p", { class: "chips" }, "Verdict: ", [["", "all"], ...verdicts.map((one) => [one, ks.words(one)])].map(([value, name]) => h("a", { class: "chip", href: to({ verdict: value }), "aria-current": value === verdict ? "true" : null }, name))) : null,
+      verdicts.length > 1 ? h("p", { class: "chips" }, "Verdict: ", [["", "all"], ...verdicts.map((one) => [one, ks.words(one)])].map(([value, name]) => h("a", { class: "chip", href: to({ verdict: value, from: "" }), "aria-current": value === verdict ? "true" : null }, name))) : null,
+      rows.length > ROWS ? pager(to, first, last, rows.length) : null,
       ks.table("all candidates", head, cells, { class: "candidates" }),
     ];
+  }
+
+  function pager(to, first, last, total) {
+    const link = (name, from) => h("a", { class: "button", href: to({ from: String(Math.max(0, from)) }) }, name);
+    return h(
+      "nav",
+      { class: "pager", "aria-label": "Pages of candidates" },
+      h("span", { class: "muted" }, `${ks.whole(first + 1)} to ${ks.whole(last)} of ${ks.whole(total)} `),
+      first > 0 ? link("Earlier", first - ROWS) : null,
+      last < total ? link("Later", last) : null
+    );
   }
 })();

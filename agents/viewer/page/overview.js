@@ -6,9 +6,36 @@
 
   ks.views = ks.views || {};
   ks.views.overview = async function (run) {
-    const [about, { candidates }] = await Promise.all([ks.data.get(`runs/${run}`), ks.data.get(`runs/${run}/candidates`)]);
-    return [hero(run, about), ks.faults(about.faults), story(run, about), steps(run, about), charts(run, about, candidates), meaning(about)];
+    const about = await ks.data.get(`runs/${run}`);
+    const drawn = about.counts.candidates > MANY ? later(run, about) : await chartsOf(run, about);
+    return [hero(run, about), ks.faults(about.faults), story(run, about), steps(run, about), drawn, meaning(about)];
   };
+
+  // From so many candidates on, the result is shown before they are all here.
+  const MANY = 500;
+  let before = { run: "", charts: null };
+
+  async function chartsOf(run, about) {
+    const { candidates } = await ks.data.get(`runs/${run}/candidates`);
+    return charts(run, about, candidates);
+  }
+
+  function later(run, about) {
+    const waiting = before.run === run ? before.charts : h("p", { class: "muted waiting" }, `Reading ${ks.whole(about.counts.candidates)} candidates…`);
+    const place = h("div", { "aria-busy": "true" }, waiting);
+    setTimeout(async () => {
+      let found;
+      try {
+        found = await chartsOf(run, about);
+        before = { run, charts: found };
+      } catch (error) {
+        found = h("p", { class: "notice", role: "alert" }, error.message);
+      }
+      place.replaceChildren(found);
+      place.removeAttribute("aria-busy");
+    }, 0);
+    return place;
+  }
 
   ks.statusWord = (about) => (about.live ? "still running" : about.run ? ks.words(about.run.status) : "damaged");
 
