@@ -20,7 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-
 HERE = Path(__file__).parent
 EVENTS = int(os.environ.get("BENCH_EVENTS", "100000"))
 CANDIDATES = int(os.environ.get("BENCH_CANDIDATES", "5000"))

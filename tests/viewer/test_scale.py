@@ -165,9 +165,11 @@ def test_the_first_screen_is_small_and_a_live_page_follows(big: Path, page: Any)
         page.wait_for_selector("#live:not([hidden])")
         # Act: the run goes on
         seq = OpenedRun.of(Run(big)).record.last_seq
-        with page.expect_response(lambda answer: answer.url.endswith(f"/api/runs/{big.name}")) as news:
-            with (big / "events.jsonl").open("a") as record:
-                record.write(more_events(seq, 50))
+        record = (big / "events.jsonl").open("a")
+        answered = f"/api/runs/{big.name}"
+        with record, page.expect_response(lambda answer: answer.url.endswith(answered)) as news:
+            record.write(more_events(seq, 50))
+            record.flush()
         # Assert: drawn anew, not loaded anew
         assert news.value.ok and page.evaluate("window.kept") is True
     lock.release(ended=False)
