@@ -103,7 +103,8 @@ class ChromaStore:
         """The number that `set_last` wrote, 0 before; as the collection has it now, whoever wrote it."""
         with _Guard():
             self._collection = self._client.get_collection(self._collection.name, embedding_function=None)
-            return int((self._collection.metadata or {}).get("last", 0))
+            metadata: Any = self._collection.metadata
+            return int(metadata["last"]) if metadata and "last" in metadata else 0
 
     def set_last(self, number: int) -> None:
         """Write the highest number that the collection is known to hold with all below it."""

@@ -17,9 +17,9 @@ import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.sandbox.files import explained
@@ -36,6 +36,7 @@ _INDEX, _DOCUMENTS = "knowledge.json", "documents.jsonl"
 _LONGEST_LINE = 256 << 20
 _LARGEST_PART = 16 << 30
 _Text = Annotated[str, StringConstraints(max_length=50_000_000)]
+_NUMBERS = TypeAdapter(list[int])
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 
 
@@ -77,6 +78,10 @@ class PortableDocument(_Strict):
     year: int | None
     origin: _Text | None
     chunks: Annotated[list[PortableChunk], Field(min_length=1)]
+
+
+class _Versioned(BaseModel):
+    version: int
 
 
 class _Index(_Strict):
@@ -134,25 +139,28 @@ def read_portable(
 def _read(
     archive: zipfile.ZipFile,
 ) -> tuple[list[PortableDocument], dict[str, tuple[list[int], NDArray[np.float32]]]]:
-    raw: Any = json.loads(archive.read(_INDEX))
-    if isinstance(raw, dict) and isinstance(version := raw.get("version"), int) and version > _VERSION:
+    raw = archive.read(_INDEX)
+    version = _Versioned.model_validate_json(raw).version
+    if version > _VERSION:
         raise ValueError(f"it is of version {version}, and this program reads {_VERSION}; update it")
-    index = _Index.model_validate(raw)
+    index = _Index.model_validate_json(raw)
     with archive.open(_DOCUMENTS) as lines:
         documents = [PortableDocument.model_validate_json(line) for line in _lines(lines)]
     chunks = sum(len(document.chunks) for document in documents)
     found: dict[str, tuple[list[int], NDArray[np.float32]]] = {}
     for i, (name, dimensions) in enumerate(index.embedders.items()):
-        numbers: Any = json.loads(archive.read(f"vectors/{i}.json"))
+        numbers = _NUMBERS.validate_json(archive.read(f"vectors/{i}.json"), strict=True)
         found[name] = _vectors(archive.read(f"vectors/{i}.npy"), numbers, dimensions, chunks)
     return documents, found
 
 
-def _vectors(raw: bytes, numbers: Any, dimensions: int, chunks: int) -> tuple[list[int], NDArray[np.float32]]:
+def _vectors(
+    raw: bytes, numbers: list[int], dimensions: int, count: int
+) -> tuple[list[int], NDArray[np.float32]]:
     import numpy as np
 
     rows: NDArray[np.float32] = np.lib.format.read_array(io.BytesIO(raw), allow_pickle=False)
-    if not isinstance(numbers, list) or not all(type(one) is int and 0 <= one < chunks for one in numbers):
+    if not all(0 <= number < count for number in numbers):
         raise ValueError("a vector is of no passage")
     if rows.dtype != np.dtype("<f4") or rows.shape != (len(numbers), dimensions):
         raise ValueError("the vectors are not of the shape they should have")
