@@ -185,6 +185,8 @@ class _Found:
 
     def put(self, key: str, value: object, where: str) -> None:
         """Set a dotted key, checking every part of it against the model."""
+        if isinstance(value, str) and "\0" in value:
+            raise UsageError(f"{_at(where)}'{key}' holds a null character; leave it out.")
         parts = key.split(".")
         table: type[BaseModel] = Config
         values = self.values

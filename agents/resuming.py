@@ -39,9 +39,13 @@ def config_of(run: Run, *, generations: int | None, limits: Limits | None) -> Co
 
     The key is today's, since a run holds none. Raises `UsageError`.
     """
-    recorded = run.info.config
+    info = run.info
     try:
-        config = Config.model_validate(recorded)
+        config = Config.model_validate(info.config)
+        # Costs are added up at the prices that the run began with, whatever the table says now.
+        prices = {
+            name.removeprefix("openai:"): Price.model_validate(one) for name, one in info.prices.items()
+        }
     except ValidationError as error:
         fault = error.errors()[0]
         key = ".".join(str(part) for part in fault["loc"])
@@ -54,16 +58,12 @@ def config_of(run: Run, *, generations: int | None, limits: Limits | None) -> Co
     if limits is not None:
         given = {name: getattr(limits, name) for name in limits.model_fields_set}
         changes["limits"] = config.limits.model_copy(update=given)
-    # Costs are added up at the prices that the run began with, whatever the table says now.
-    prices = {
-        name.removeprefix("openai:"): Price.model_validate(one) for name, one in run.info.prices.items()
-    }
     models: dict[str, Any] = {"prices": {**config.models.prices, **prices}}
     secret = load_config().models.api_key
     if secret is not None:
         models["api_key"] = secret
     changes["models"] = config.models.model_copy(update=models)
-    return config.replaced({**changes, "target": run.info.target})
+    return config.replaced({**changes, "target": info.target})
 
 
 def problem_of(info: RunInfo) -> str | None:

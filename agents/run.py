@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.sandbox.files import explained, is_free, open_regular, read_regular
@@ -86,6 +86,13 @@ class RunInfo(BaseModel):
     generation: int = 0
     totals: ev.Totals = ev.Totals()
     best: BestKernel | None = None
+
+    @field_validator("problem", "problem_path", "kernel", "target")
+    @classmethod
+    def _can_be_a_path(cls, value: str) -> str:
+        if "\0" in value:
+            raise ValueError("it holds a null character, which no path can")
+        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ def resume(
     """
     from kernel_scientist.agents import Run, Session, load_config
     from kernel_scientist.agents.config import Limits
+    from kernel_scientist.agents.resuming import config_of
 
     from .closing import closing_lines, closing_values
     from .places import naming_the_run
@@ -68,10 +69,11 @@ def resume(
     # Checked with the names of the options, before the run is looked at.
     load_config(flags={"generations": generations, **{f"limits.{name}": one for name, one in given.items()}})
     found = Run.open(run, runs_dir=resolve_runs_dir(runs_dir))
+    limits = Limits.model_validate(given)
     heard = False
     with (
         naming_the_run(found.path.parent) as notice,
-        open_display(max_time or found.info.config.get("limits", {}).get("max_time_s")) as display,
+        open_display(config_of(found, generations=None, limits=limits).limits.max_time_s) as display,
     ):
 
         def observe(event: Event) -> None:
@@ -80,9 +82,7 @@ def resume(
             notice(event)
             display.show(event)
 
-        result = Session.resume(
-            found, generations=generations, limits=Limits.model_validate(given), observer=observe
-        ).run()
+        result = Session.resume(found, generations=generations, limits=limits, observer=observe).run()
     if not heard:
         remark(
             f"Run {found.id} is finished ({result.status}): nothing is left to do, and nothing was changed."

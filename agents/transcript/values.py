@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, cast
 
 from kernel_scientist.tools.evaluation import Evaluation, Interval, ShapeTiming
 
-__all__ = ["Json", "evaluation_values", "interval_values", "json_list", "light_share", "timing_values"]
+__all__ = [
+    "Json",
+    "evaluation_values",
+    "finite",
+    "interval_values",
+    "json_list",
+    "light_share",
+    "timing_values",
+]
 
 Json = dict[str, Any]
 
@@ -39,3 +48,14 @@ def evaluation_values(evaluation: Evaluation) -> Json:
     values = evaluation.to_dict()
     values["timings"] = [timing_values(timing) for timing in evaluation.timings]
     return {**values, "time_us": evaluation.time_us}
+
+
+def finite(value: object) -> object:
+    """`value` with ``None`` for the numbers that JSON does not know; only a damaged record holds any."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in cast("dict[str, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in cast("list[object]", value)]
+    return value

@@ -8,7 +8,7 @@ import json
 
 from ..transcript.opened import OpenedRun
 from ..transcript.redaction import Redaction
-from ..transcript.values import Json
+from ..transcript.values import Json, finite
 from .api import PAGE_SIZE, RunApi
 from .assets import SCRIPTS, STYLE, asset
 
@@ -29,7 +29,7 @@ def exported_page(opened: OpenedRun, redaction: Redaction) -> str:
         "answers": {path: redaction.apply(answer) for path, answer in _answers(opened).items()},
     }
     # "<" is all that could end the element that the values stand in.
-    data = json.dumps(values, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace(
+    data = json.dumps(finite(values), ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'

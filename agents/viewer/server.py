@@ -24,6 +24,7 @@ from kernel_scientist.sandbox.errors import KernelScientistError, UsageError
 from kernel_scientist.sandbox.files import explain_os_error
 
 from ..transcript.opened import RunShelf
+from ..transcript.values import finite
 from .api import Api, NotThere
 from .assets import asset, asset_names, page_html
 
@@ -243,5 +244,5 @@ def _fault(status: HTTPStatus, sentence: str) -> _Answer:
 
 
 def _json(status: HTTPStatus, values: object) -> _Answer:
-    text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
+    text = json.dumps(finite(values), ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
     return _Answer(status, text.encode("utf-8", "replace"), "application/json; charset=utf-8")

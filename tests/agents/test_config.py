@@ -38,6 +38,7 @@ def test_later_sources_win_and_all_are_joined(tmp_path: Path) -> None:
         (["models.timeout_s.x=3"], "did you mean 'models.timeout_s'"),
         (["limits=3"], "is a table"),
         (["generations"], "KEY=VALUE"),
+        (['prompts="a\\u0000b"'], "'prompts' holds a null character"),
         (["generations=many"], "'generations'"),
         (["generations=0"], "'generations'"),
         (["limits.max_cost_usd=-1"], "'limits.max_cost_usd'"),

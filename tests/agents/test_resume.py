@@ -199,6 +199,24 @@ def test_what_figures_depend_on_must_be_as_it_was(
     assert run.info.status == "interrupted"
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"config": {"limits": 5}},
+        {"config": {"limits": [1]}},
+        {"prices": {"paid": 3}},
+        {"prices": {"paid": {"input": -1}}},
+    ],
+)
+def test_a_damaged_configuration_in_a_run_is_a_sentence(
+    whole: Run, tmp_path: Path, change: dict[str, object]
+) -> None:
+    run = cut_copy(whole, tmp_path, 9)
+    _edit(run, **change)
+    with pytest.raises(UsageError, match="does not fit this version"):
+        resume(run)
+
+
 def test_a_run_of_a_target_from_a_script_asks_for_it_again(whole: Run, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no target 'fake'"):
         resume(cut_copy(whole, tmp_path, 9), target=None)

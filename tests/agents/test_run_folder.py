@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -262,3 +263,11 @@ def test_a_pipe_or_a_device_in_a_run_is_not_waited_for(file: str, hold: Hold) ->
     (run.path / file).symlink_to("/dev/zero")
     with pytest.raises(UsageError, match="not a regular file"):
         readers[file]()
+
+
+@pytest.mark.parametrize("field", ["problem", "problem_path", "kernel", "target"])
+def test_a_path_in_a_run_that_can_be_none_is_damage(field: str, hold: Hold) -> None:
+    run = hold(generations=1).run
+    values = json.loads((run.path / "run.json").read_text())
+    (run.path / "run.json").write_text(json.dumps({**values, field: "a\0b"}))
+    assert f"is damaged at '{field}'" in run.damage

@@ -302,3 +302,11 @@ def test_the_page_is_served_until_ctrl_c(tmp_path: Path) -> None:
     finally:
         served.kill()
         served.wait()
+
+
+def test_resuming_a_run_whose_limits_are_no_table_is_a_sentence(command: Command, folder: Path) -> None:
+    file = folder / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "config": {"limits": 5}}))
+    done = command("resume", "last")
+    assert (done.code, done.out) == (2, "")
+    assert "does not fit this version: 'limits'" in done.err

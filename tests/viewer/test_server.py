@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from kernel_scientist.agents import Run
+from kernel_scientist.agents.transcript.opened import OpenedRun
+from kernel_scientist.agents.transcript.redaction import Redaction
+from kernel_scientist.agents.viewer.export import exported_page
 from kernel_scientist.agents.viewer.server import PageServer, is_loopback, open_server
 from kernel_scientist.sandbox.errors import UsageError
 
@@ -226,3 +230,20 @@ def test_an_address_that_is_none_gets_an_answer_and_no_traceback(
         status = connection.makefile("rb").readline().split()[1]
     assert status in (b"200", b"400", b"404", b"421")
     assert capfd.readouterr().err == ""
+
+
+def test_a_number_that_json_does_not_know_is_none_in_the_page_and_in_its_export(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs")
+    file = folder / "run.json"
+    totals = {"cost_usd": "nan", "seconds": "inf"}
+    file.write_text(json.dumps({**json.loads(file.read_text()), "totals": totals}))
+    with serving(folder.parent) as server:
+        (row,) = values(server, "runs")["runs"]
+    assert row["totals"]["cost_usd"] in (None, "NaN")
+    page = exported_page(OpenedRun.of(Run(folder)), Redaction(frozenset()))
+    embedded = page.partition('id="embedded">')[2].partition("<")[0]
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    assert json.loads(embedded, parse_constant=refuse)["run"] == folder.name
