@@ -99,6 +99,7 @@ class CitedPassage(_Value):
     looked_up: str = ""
     score: float | None = None
     text: str = ""
+    document_kind: Literal["literature", "experience"] = "literature"
 
 
 class RunStarted(_Event):

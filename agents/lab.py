@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from kernel_scientist.tools.evaluation import Evaluation
 
@@ -46,6 +46,13 @@ class Library(Protocol):
     """Where passages come from: a `KnowledgeBase`, or anything that searches like one."""
 
     def search(self, query: str, *, limit: int = 8) -> Sequence[Passage]: ...
+
+
+@runtime_checkable
+class SectionReader(Protocol):
+    """A library that also gives the passages of a whole section, in reading order."""
+
+    def section(self, passage_id: str, *, max_tokens: int = 1500) -> Sequence[Passage]: ...
 
 
 @dataclass(slots=True)
@@ -188,7 +195,19 @@ class Lab:
             return []
         # In this thread: a search takes milliseconds, and SQLite connections belong to their thread.
         words = clean(query, 500).strip()
-        passages: Sequence[Passage] = self.library.search(words, limit=limit) if words else []
+        return self._show(agent, query, self.library.search(words, limit=limit) if words else [])
+
+    @property
+    def reads_sections(self) -> bool:
+        return isinstance(self.library, SectionReader)
+
+    def read_section(self, agent: str, passage_id: str) -> list[PassageView]:
+        """The section that a passage is of, recorded as shown. Raises `UsageError` for an unknown id."""
+        assert isinstance(self.library, SectionReader)
+        name = clean(passage_id, 300).strip()
+        return self._show(agent, f"the section of {name}", self.library.section(name))
+
+    def _show(self, agent: str, query: str, passages: Sequence[Passage]) -> list[PassageView]:
         shown = [cited(one) for one in passages]
         self.recorder.emit(ev.PassagesRetrieved, agent=agent, query=query, passages=tuple(shown))
         views = [passage_view(one) for one in shown]

@@ -29,6 +29,7 @@ def cited(passage: Passage) -> CitedPassage:
         looked_up=citation.looked_up or "",
         score=passage.score,
         text=clean(passage.text, PASSAGE_CHARACTERS),
+        document_kind=passage.kind,
     )
 
 
@@ -36,4 +37,5 @@ def passage_view(passage: CitedPassage) -> PassageView:
     """The passage for an agent, its citation in one line."""
     page = f"p. {passage.page}" if passage.page is not None else ""
     parts = (passage.title, passage.section, page, passage.source)
-    return PassageView(id=passage.id, citation=", ".join(part for part in parts if part), text=passage.text)
+    citation = ", ".join(part for part in parts if part)
+    return PassageView(id=passage.id, kind=passage.document_kind, citation=citation, text=passage.text)

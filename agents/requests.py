@@ -132,9 +132,10 @@ class RefusedView(_View):
 
 
 class PassageView(_View):
-    """A passage of literature; cite it by `id`."""
+    """A passage of literature, or of what an earlier run found out; cite it by `id`."""
 
     id: str
+    kind: Literal["literature", "experience"] = "literature"
     citation: str
     text: str
 

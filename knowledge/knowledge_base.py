@@ -239,6 +239,18 @@ class KnowledgeBase:
             found = self._store.chunks(numbers)
         return [_asked_for(found[number]) for number in numbers if number in found]
 
+    def section(self, passage_id: str, *, max_tokens: int = 1500) -> list[Passage]:
+        """The passages of the section that `passage_id` is of, in reading order, that one among them.
+
+        Beyond `max_tokens` those from it onwards come first. Raises `UsageError` for an unknown id.
+        """
+        wanted = self.passage(passage_id)
+        section = wanted.citation.section
+        whole = [one for one in self.passages(wanted.document_id) if one.citation.section == section]
+        position = next((i for i, one in enumerate(whole) if one.id == wanted.id), 0)
+        kept = {one.id for one in pack(whole[position:] + whole[:position], max_tokens)}
+        return [one for one in whole if one.id in kept]
+
     def remove(self, *names: str) -> list[Document]:
         """Forget documents with all their chunks, all of them or none; returns what they were.
 

@@ -46,6 +46,7 @@ FIRST_USE = "reading the bundled library into the knowledge base, once"
         "status": LazyCommand("knowledge_store:status", "Show sizes, and whether all is whole."),
         "rebuild": LazyCommand("knowledge_store:rebuild", "Repair the knowledge base, or its vector index."),
         "export": LazyCommand("knowledge_store:export", "Write your documents as one portable file."),
+        "learn": LazyCommand("experience:learn", "Keep what a run found out."),
         "import": LazyCommand("knowledge_store:import_command", "Merge such a file."),
     },
 )

@@ -82,6 +82,7 @@ def seconds(text: str) -> float:
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a configuration key; may be repeated."
 )
+@click.option("--learn", is_flag=True, help="Keep the findings as experience, as 'knowledge learn' does.")
 @json_option
 def run(
     problem: str | None,
@@ -103,6 +104,7 @@ def run(
     otel_content: bool,
     runs_dir: Path | None,
     sets: tuple[str, ...],
+    learn: bool,
     as_json: bool,
 ) -> int:
     """Let the agents make a kernel of PROBLEM faster.
@@ -158,4 +160,8 @@ def run(
         print_json(closing_values(result))
     else:
         echo_all(closing_lines(result))
+    if learn:
+        from .experience import learn_afterwards
+
+        learn_afterwards(result.run, config.chroma)
     return result.exit_code

@@ -122,7 +122,10 @@ def _story(about: Json) -> list[str]:
         lines.append(f"- {_md(place)} ({_md(name)}): {_links(passage['source'])}")
         if passage["text"] and passage["text"] != LEFT_OUT:
             lines += [f"  > {_md(line)}" for line in passage["text"].splitlines() if line.strip()]
-    return [*(lines if step["citations"] else [*lines, "It cites no passage."]), ""]
+    return [
+        *(lines if step["citations"] else [*lines, "It cites no passage: the idea is the model's own."]),
+        "",
+    ]
 
 
 def _evidence(about: Json) -> list[str]:

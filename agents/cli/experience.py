@@ -1,0 +1,65 @@
+"""``kernel-scientist knowledge learn``: keep what a run found out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .adding import SOME_FAILED
+from .chroma import chroma_option
+from .knowledge import open_knowledge
+from .output import echo, json_option, print_json, remark
+from .places import resolve_runs_dir, runs_dir_option
+from .text import count, one_line
+
+if TYPE_CHECKING:
+    from kernel_scientist.agents import Run
+    from kernel_scientist.knowledge import AddItem
+
+__all__ = ["learn", "learn_afterwards"]
+
+
+@click.command()
+@click.argument("run", default="last")
+@runs_dir_option
+@chroma_option
+@json_option
+def learn(run: str, runs_dir: Path | None, as_json: bool) -> int:
+    """Store the findings of RUN (an id, the beginning of one, a folder, or `last`) as experience.
+
+    Later sessions find them beside the literature and see which is which. Learning a run again replaces what
+    was learnt of it before; 'knowledge remove' forgets it.
+    """
+    from kernel_scientist.agents import Run
+    from kernel_scientist.agents.experience import learn as store
+
+    found = Run.open(run, runs_dir=resolve_runs_dir(runs_dir))
+    with open_knowledge() as base:
+        item = store(found, base)
+    if as_json:
+        print_json(asdict(item))
+    else:
+        echo(_told(item))
+    return SOME_FAILED if item.status == "failed" else 0
+
+
+def learn_afterwards(run: Run, chroma: str | None) -> None:
+    """Store a run's findings when its session has ended; a failure is said, and costs no result."""
+    from kernel_scientist.agents.experience import learn as store
+    from kernel_scientist.knowledge import KnowledgeBase
+    from kernel_scientist.sandbox.errors import KernelScientistError
+
+    try:
+        with KnowledgeBase.open(chroma=chroma) as base:
+            remark(_told(store(run, base)))
+    except (KernelScientistError, OSError) as error:
+        remark(f"nothing was learnt of this run: {one_line(str(error))}")
+
+
+def _told(item: AddItem) -> str:
+    if item.status == "failed":
+        return f"failed: {one_line(item.reason)}"
+    return f"{item.status}: {count(item.chunks, 'passage')} of experience, as {item.document_id}"
