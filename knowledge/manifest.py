@@ -35,7 +35,7 @@ def read_manifest(path: Path) -> list[Wanted]:
         entries = _entries(decode(raw), path)
     except LoadError as error:
         raise UsageError(f"The manifest {path} cannot be read: {error}.") from None
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError, csv.Error, RecursionError) as error:
+    except (ValueError, csv.Error, RecursionError) as error:
         kind = path.suffix.lstrip(".").upper()
         raise UsageError(f"The manifest {path} is not {kind}: {str(error)[:200]}.") from None
     if not entries:

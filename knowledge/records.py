@@ -186,7 +186,7 @@ class KnowledgeStatus:
     note: str = ""
     bundled: int = 0
     experience: int = 0
-    vectors: dict[str, int] = field(default_factory=dict)
+    vectors: dict[str, int] = field(default_factory=dict[str, int])
     size_bytes: int = 0
     damage: str = ""
     index: str = ""

@@ -20,7 +20,7 @@ def load(raw: bytes, name: str) -> LoadedDocument:
     """Read a notebook of format 3 or 4; raises `LoadError`."""
     try:
         book = json.loads(decode(raw))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise LoadError(f"not a Jupyter notebook ({str(error)[:120]})") from None
     cells = _cells(book)
     metadata = _table(_table(book).get("metadata"))
