@@ -101,6 +101,9 @@ def _zig() -> Path:
     return Path(spec.origin).parent / "zig"
 
 
+_IMAGE_ADDRESS = "0x10000000"
+
+
 def _place(source: str | Path, target: str | Path) -> Any:
     try:
         os.link(source, target)
@@ -141,7 +144,10 @@ def _write_compiler(root: Path, tools: Path) -> None:
         "-T",
         str(root / "fake/image.ld"),
     ]
-    shutil.copy(cpu_compiler.RUNTIME / "image.ld", root / "fake")
+    # Between the heap of an interpreter that is loaded at a fixed address, wherever it lies, and the stacks.
+    script = (cpu_compiler.RUNTIME / "image.ld").read_text()
+    assert _IMAGE_ADDRESS in script
+    (root / "fake/image.ld").write_text(script.replace(_IMAGE_ADDRESS, "0x50000000"))
     runtime = CpuBackend(toolchain, BuildCache(root / "cache"))._runtime()
     shutil.copy(runtime, root / "fake/runtime.o")
     text = (HERE / "clang.sh").read_text()
