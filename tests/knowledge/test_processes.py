@@ -26,7 +26,10 @@ folder, papers = Path(sys.argv[1]), sorted(Path(sys.argv[2]).glob(sys.argv[3]))
 with KnowledgeBase.open(folder, embedder=FakeEmbedder(), library=False) as base:
     print("ready", flush=True)
     for i in range(0, len(papers), 2):
-        base.add(*papers[i : i + 2], progress=lambda p: print(p.item.status, p.item.document_id, flush=True))
+        base.add(
+            *papers[i : i + 2],
+            progress=lambda p: p.item and print(p.item.status, p.item.document_id, flush=True),
+        )
 """
 
 
