@@ -14,11 +14,19 @@ from kernel_scientist.agents.cli.reference import command_paths
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SCRIPTS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+# A session takes a minute; what it shows is shown in other tests as well.
+SCRIPTS = [
+    pytest.param(
+        script,
+        marks=[pytest.mark.slow] if "Session(" in script else [],
+        id=script.splitlines()[0][-30:],
+    )
+    for script in re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+]
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.splitlines()[0][-30:])
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_runs_as_written(script: str, tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers/banks.md").write_text("# Banks\n\nReading a column meets bank conflicts in LDS.\n")
