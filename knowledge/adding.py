@@ -110,9 +110,9 @@ class Adder:
         """The item; it says so when its failure cannot be remembered, which stops the batch neither."""
         try:
             if item.status == "failed":
-                self._store.note_failure(item.source, item.reason, entry.wanted.to_json())
+                self._store.failures.note(entry.wanted, item.reason)
             else:
-                self._store.forget_failure(item.source)
+                self._store.failures.forget(item.source)
         except KernelScientistError as error:
             return replace(item, reason=f"{item.reason} (not remembered for a retry: {error})".lstrip())
         return item

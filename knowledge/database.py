@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
+from typing import Any, cast, final
 
 from kernel_scientist.sandbox.errors import KernelScientistError, UnusableEnvironment, UsageError
 from kernel_scientist.sandbox.files import explained, is_own
 
-__all__ = ["DamagedError", "connect", "explain", "explained_database", "is_damage", "transaction"]
+__all__ = ["DamagedError", "Database", "connect", "explain", "explained_database", "is_damage", "transaction"]
 
 _VERSION = 2
+# SQLite of before 3.32 takes 999 parameters in a statement.
+_PARAMETERS = 900
 # What makes a database of a version into one of the next.
 _MIGRATIONS = {
     1: (
@@ -28,6 +31,40 @@ _BUSY_S = 60.0
 
 class DamagedError(UsageError):
     """The database file is damaged; `repairing.salvage` saves what can be read."""
+
+
+@final
+class Database:
+    """One open database file, for one thread at a time. Its errors are sentences (see `explain`)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.connection = connect(path)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextlib.contextmanager
+    def changing(self) -> Generator[sqlite3.Connection]:
+        """All changes of the block or none of them; see `transaction`."""
+        with explained_database(self.path), transaction(self.connection):
+            yield self.connection
+
+    def rows(self, statement: str, *values: str | int) -> list[tuple[Any, ...]]:
+        with explained_database(self.path):
+            return self.connection.execute(statement, values).fetchall()
+
+    def row(self, statement: str, *values: str | int) -> tuple[Any, ...] | None:
+        """The first row, ``None`` when there is none."""
+        with explained_database(self.path):
+            found = self.connection.execute(statement, values).fetchone()
+        return cast("tuple[Any, ...] | None", found)
+
+    def rows_of(self, statement: str, numbers: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement with ``IN ({})``, for numbers that may be many."""
+        for start in range(0, len(numbers), _PARAMETERS):
+            some = numbers[start : start + _PARAMETERS]
+            yield from self.rows(statement.format(",".join("?" * len(some))), *some)
 
 
 def connect(path: Path) -> sqlite3.Connection:

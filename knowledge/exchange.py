@@ -31,8 +31,8 @@ def export_store(store: Store, path: Path) -> list[Document]:
     order = [number for document in documents for number in store.chunk_numbers(document.id)]
     place = {number: i for i, number in enumerate(order)}
     vectors: _Vectors = {}
-    for embedder in sorted(store.embedders()):
-        _, chunks, _, rows = store.vectors(embedder)
+    for embedder in sorted(store.vectors.embedders()):
+        _, chunks, _, rows = store.vectors.of(embedder)
         ours = [i for i, chunk in enumerate(chunks) if chunk in place]
         if ours:
             vectors[embedder] = [place[chunks[i]] for i in ours], rows[ours]

@@ -112,14 +112,14 @@ class VectorIndex:
         """How many vectors the index holds, and how many wait for it."""
         pointer = self._generations.current()
         if pointer is None:
-            return 0, len(self._store.vector_numbers(self._embedder))
-        numbers = self._store.vector_numbers(self._embedder)
+            return 0, len(self._store.vectors.numbers(self._embedder))
+        numbers = self._store.vectors.numbers(self._embedder)
         return pointer.count, sum(number > pointer.last for number in numbers)
 
     def _in_step(self, pointer: Pointer) -> bool:
         # Numbers are never used again: as many vectors with the same highest number are the same vectors.
         count = self._store.counts(self._embedder)[2]
-        return pointer.last == self._store.last_vector(self._embedder) and pointer.count == count
+        return pointer.last == self._store.vectors.last(self._embedder) and pointer.count == count
 
     def _replace(self, base: Pointer | None) -> None:
         """Write the next version, from a copy of `base` if given, and switch to it."""
@@ -142,11 +142,11 @@ class VectorIndex:
 
     def _fill(self, chroma: ChromaStore, base: Pointer | None) -> tuple[int, int]:
         """Make `chroma` hold the store's vectors; returns how many there are, and the highest number."""
-        wanted = self._store.vector_numbers(self._embedder)
+        wanted = self._store.vectors.numbers(self._embedder)
         # Up to its last number vectors can only have been removed; asking for all numbers takes long.
         if base is not None and base.count != sum(number <= base.last for number in wanted):
             chroma.delete(sorted(chroma.numbers() - wanted))
-        numbers, _, documents, rows = self._store.vectors(self._embedder, after=base.last if base else 0)
+        numbers, _, documents, rows = self._store.vectors.of(self._embedder, after=base.last if base else 0)
         if numbers:
             chroma.add(numbers, documents, rows)
             # Asking makes Chroma write what it still holds back; a store that cannot answer is not switched
@@ -185,7 +185,7 @@ class VectorIndex:
         return None
 
     def _lag(self) -> int:
-        return self._store.last_vector(self._embedder) - (self._open[0].last if self._open else 0)
+        return self._store.vectors.last(self._embedder) - (self._open[0].last if self._open else 0)
 
     def _try_update(self) -> None:
         """Mend the index if nobody else is at it; a search does without rather than wait or fail."""
@@ -208,9 +208,9 @@ def combined(
 
     What the store no longer has is left out.
     """
-    known = store.chunks_of_vectors([number for number, _ in near])
+    known = store.vectors.chunks_of([number for number, _ in near])
     scored = [(distance, known[number]) for number, distance in near if number in known]
-    numbers, chunks, _, rows = store.vectors(embedder, after=last, documents=documents)
+    numbers, chunks, _, rows = store.vectors.of(embedder, after=last, documents=documents)
     if numbers:
         scored += zip((1.0 - rows @ vector).tolist(), chunks, strict=True)
     return [chunk for _, chunk in sorted(scored)[:limit]]

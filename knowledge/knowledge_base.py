@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -12,28 +11,28 @@ from types import TracebackType
 from typing import TYPE_CHECKING, final
 
 from kernel_scientist.sandbox.errors import InternalError, KernelScientistError, UsageError
-from kernel_scientist.sandbox.files import FileLock, data_home, explained
-from kernel_scientist.sandbox.printable import printable
+from kernel_scientist.sandbox.files import data_home
 
 from .adding import Adder
 from .chroma_store import ChromaStoreError
-from .database import DamagedError
 from .embedding import Embedder, OfflineEmbedder
 from .exchange import export_store, import_file
 from .fetching import Limits
 from .filters import Filters
 from .index import Index, VectorIndex
 from .languages import Language
-from .library import is_current, sync_library
+from .looking import one_passage, passages_of, section_of
 from .manifest import read_manifest
-from .naming import find_document, find_passage
+from .naming import find_document
 from .packing import pack
 from .records import AddProgress, AddReport, Document, DocumentKind, Failure, KnowledgeStatus, Passage
 from .retrieval import Retriever
-from .salvage import Salvaged, salvage
+from .salvage import Salvaged
 from .server_index import ServerAddress, ServerIndex
 from .sources import Wanted
-from .store import Store, StoredChunk
+from .store import Store
+from .tags import checked_tag
+from .upkeep import bring_library_up_to_date, embed_missing, repair_database, status_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["KnowledgeBase"]
 
 _DATABASE = "knowledge.sqlite3"
-_LIBRARY_WAIT_S = 300.0
-_EMBEDDED_AT_ONCE = 64
-_LONGEST_TAG = 100
 _CHROMA_VARIABLE = "KERNEL_SCIENTIST_CHROMA"
 
 
@@ -91,9 +87,9 @@ class KnowledgeBase:
             address.require_answer()
         base = cls(_folder(path), embedder if embedder is not None else OfflineEmbedder(), address)
         try:
-            if library and not is_current(base._store):
-                base._sync_library()
-            base._embed_missing()
+            if library:
+                bring_library_up_to_date(base._store, base._embedder)
+            embed_missing(base._store, base._embedder)
         except BaseException:
             base.close()
             raise
@@ -142,7 +138,7 @@ class KnowledgeBase:
     def failures(self) -> list[Failure]:
         """What could not be added, oldest first."""
         with self._using():
-            return [Failure(source, reason, tried) for source, reason, _, tried in self._store.failures()]
+            return self._store.failures.all()
 
     def retry(
         self,
@@ -155,25 +151,14 @@ class KnowledgeBase:
         Raises `UsageError` for a source that is not among `failures`.
         """
         with self._using():
-            wanted = {source: Wanted.from_json(source, text) for source, _, text, _ in self._store.failures()}
-            chosen = [wanted[source] for source in self._failed(sources)]
-        return self._add(chosen, progress, limits)
+            wanted = self._store.failures.wanted(sources)
+        return self._add(wanted, progress, limits)
 
     def forget_failures(self, *sources: str) -> None:
         """Try these failed sources no more; all of them when none is named. Raises `UsageError`."""
         with self._using():
-            for source in self._failed(sources):
-                self._store.forget_failure(source)
-
-    def _failed(self, sources: Sequence[str]) -> Sequence[str]:
-        failed = [failure.source for failure in self.failures()]
-        for source in sources:
-            if source not in failed:
-                raise UsageError(
-                    f"'{printable(source, ' ')}' is not among what failed; "
-                    "'kernel-scientist knowledge retry --list' names it all."
-                )
-        return sources or failed
+            for wanted in self._store.failures.wanted(sources):
+                self._store.failures.forget(wanted.source)
 
     def _add(
         self,
@@ -215,14 +200,7 @@ class KnowledgeBase:
     def passage(self, passage_id: str) -> Passage:
         """The passage of that id, such as "lds-banks#2". Raises `UsageError` when there is none."""
         with self._using():
-            number = find_passage(self._store, passage_id)
-            found = self._store.chunks([number] if number is not None else [])
-        if not found:
-            raise UsageError(
-                f"There is no passage '{passage_id}' in the knowledge base at {self.path}; "
-                "ids look like 'lds-banks#2' and come from a search."
-            )
-        return _asked_for(next(iter(found.values())))
+            return one_passage(self._store, passage_id)
 
     def document(self, name: str) -> Document:
         """The document of that id, or of an id that only it begins with, or read from that source.
@@ -235,21 +213,15 @@ class KnowledgeBase:
     def passages(self, name: str) -> list[Passage]:
         """A document's chunks in reading order, as the agents see them; `name` as for `document`."""
         with self._using():
-            numbers = self._store.chunk_numbers(find_document(self._store, name).id)
-            found = self._store.chunks(numbers)
-        return [_asked_for(found[number]) for number in numbers if number in found]
+            return passages_of(self._store, name)
 
     def section(self, passage_id: str, *, max_tokens: int = 1500) -> list[Passage]:
         """The passages of the section that `passage_id` is of, in reading order, that one among them.
 
         Beyond `max_tokens` those from it onwards come first. Raises `UsageError` for an unknown id.
         """
-        wanted = self.passage(passage_id)
-        section = wanted.citation.section
-        whole = [one for one in self.passages(wanted.document_id) if one.citation.section == section]
-        position = next((i for i, one in enumerate(whole) if one.id == wanted.id), 0)
-        kept = {one.id for one in pack(whole[position:] + whole[:position], max_tokens)}
-        return [one for one in whole if one.id in kept]
+        with self._using():
+            return section_of(self._store, passage_id, max_tokens)
 
     def remove(self, *names: str) -> list[Document]:
         """Forget documents with all their chunks, all of them or none; returns what they were.
@@ -275,18 +247,7 @@ class KnowledgeBase:
     def status(self) -> KnowledgeStatus:
         """Sizes, whether the vector index keeps up, and whether the database is whole, which is looked at."""
         with self._using():
-            documents, chunks, _ = self._store.counts(self._embedder.name)
-            indexed, waiting = self._index.state()
-            return KnowledgeStatus(
-                *(str(self.path), documents, chunks, self._embedder.name, indexed, waiting),
-                note=self._index.note,
-                bundled=len(self._store.documents("bundled")),
-                experience=len(self._store.documents("kind = 'experience'")),
-                vectors=self._store.embedders(),
-                size_bytes=_size(self.path),
-                damage=self._store.damage(),
-                index=self._index.place,
-            )
+            return status_of(self._store, self._index, self._embedder.name)
 
     @classmethod
     def repair(cls, path: Path | str | None = None) -> Salvaged | None:
@@ -294,16 +255,7 @@ class KnowledgeBase:
 
         To be called while nobody has the base open. The damaged file is kept beside the new one.
         """
-        database = _folder(path) / _DATABASE
-        if not database.exists():
-            return None
-        try:
-            with contextlib.closing(Store(database)) as store:
-                if not store.damage():
-                    return None
-        except DamagedError:
-            pass
-        return salvage(database)
+        return repair_database(_folder(path) / _DATABASE)
 
     def rebuild(self) -> None:
         """Make the vector index anew from the database; `repair` is for a database that is damaged."""
@@ -327,26 +279,10 @@ class KnowledgeBase:
         """
         with self._using():
             items = import_file(self._store, Path(path).expanduser(), replace=replace)
-            self._embed_missing()
+            embed_missing(self._store, self._embedder)
             if any(item.status in ("added", "replaced") for item in items):
                 self._update_index()
         return AddReport(tuple(items))
-
-    def _sync_library(self) -> None:
-        lock = FileLock(
-            self.path / "library.lock", timeout_s=_LIBRARY_WAIT_S, purpose="adding the bundled library"
-        )
-        with explained("add the bundled library", self.path), lock:
-            # Another process may have done it while this one waited.
-            if not is_current(self._store):
-                sync_library(self._store, self._embedder)
-
-    def _embed_missing(self) -> None:
-        missing = self._store.without_vector(self._embedder.name)
-        for start in range(0, len(missing), _EMBEDDED_AT_ONCE):
-            some = missing[start : start + _EMBEDDED_AT_ONCE]
-            vectors = self._embedder.embed([text for _, text in some])
-            self._store.add_vectors(self._embedder.name, [number for number, _ in some], vectors)
 
     def _update_index(self) -> None:
         """The index is derived: that it could not be updated is noted, and a later search makes up for it."""
@@ -365,34 +301,5 @@ class KnowledgeBase:
         return self._lock
 
 
-def checked_tag(tag: str) -> str:
-    """The tag without blanks round it. Raises `UsageError` for one that could not be read or typed."""
-    short = tag.strip()
-    if not short:
-        raise UsageError("A tag is empty; give a word, or leave it out.")
-    if len(short) > _LONGEST_TAG or "\n" in short or "\t" in short or printable(short) != short:
-        raise UsageError(
-            f"The tag '{printable(short, ' ')[:60]}' holds characters that are not seen, or more than "
-            f"{_LONGEST_TAG}; give a short word."
-        )
-    return short
-
-
 def _folder(path: Path | str | None) -> Path:
     return data_home() / "knowledge" if path is None else Path(path).expanduser().absolute()
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for file in folder.rglob("*"):
-        # Another process may replace a version of the index meanwhile.
-        with contextlib.suppress(FileNotFoundError):
-            total += file.stat().st_size if file.is_file() else 0
-    return total
-
-
-def _asked_for(chunk: StoredChunk) -> Passage:
-    """The passage that is a chunk asked for by its name, not by a query."""
-    return Passage(
-        chunk.id, chunk.document_id, chunk.text, chunk.citation, 1.0, "lexical", chunk.kind, chunk.tokens
-    )

@@ -114,7 +114,7 @@ class ServerIndex:
         try:
             chroma = self._connected()
             last = chroma.last()
-            if not self._tried or self._store.last_vector(self._embedder) - last > _TOLERATED_LAG:
+            if not self._tried or self._store.vectors.last(self._embedder) - last > _TOLERATED_LAG:
                 self._tried = True
                 self.update(timeout_s=0)
                 last = chroma.last()
@@ -134,8 +134,8 @@ class ServerIndex:
             chroma = self._connected()
             if afresh:
                 chroma.empty()
-            wanted = self._store.vector_numbers(self._embedder)
-            numbers, _, documents, rows = self._store.vectors(self._embedder, after=chroma.last())
+            wanted = self._store.vectors.numbers(self._embedder)
+            numbers, _, documents, rows = self._store.vectors.of(self._embedder, after=chroma.last())
             if numbers:
                 chroma.add(numbers, documents, rows)
             if chroma.count() != len(wanted.union(numbers)):
@@ -144,7 +144,7 @@ class ServerIndex:
 
     def state(self) -> tuple[int, int]:
         """How many vectors the collection holds, and how many wait for it."""
-        numbers = self._store.vector_numbers(self._embedder)
+        numbers = self._store.vectors.numbers(self._embedder)
         try:
             chroma = self._connected()
             last = chroma.last()
@@ -157,10 +157,10 @@ class ServerIndex:
     def _reconcile(self, chroma: ChromaStore) -> None:
         """Make the collection hold just the store's vectors, whatever it holds."""
         held = chroma.numbers()
-        wanted = self._store.vector_numbers(self._embedder)
+        wanted = self._store.vectors.numbers(self._embedder)
         chroma.delete(sorted(held - wanted))
         if wanted - held:
-            numbers, _, documents, rows = self._store.vectors(self._embedder)
+            numbers, _, documents, rows = self._store.vectors.of(self._embedder)
             missing = [i for i, number in enumerate(numbers) if number not in held]
             chroma.add([numbers[i] for i in missing], [documents[i] for i in missing], rows[missing])
 

@@ -41,7 +41,7 @@ def nearest(base: KnowledgeBase, text: str) -> int:
 
 
 def exact(base: KnowledgeBase, text: str) -> int:
-    _, chunks, _, rows = base._store.vectors(FakeEmbedder.name)
+    _, chunks, _, rows = base._store.vectors.of(FakeEmbedder.name)
     return chunks[int(np.argmax(rows @ FakeEmbedder().embed([text])[0]))]
 
 
@@ -121,7 +121,7 @@ def test_a_server_that_lost_data_is_filled_again(tmp_path: Path, write: Write, c
     with open_base(tmp_path / "k", chroma_server) as base:
         fill(base, write, 4)
         assert isinstance(base._index, ServerIndex)
-        base._index._connected().delete(sorted(base._store.vector_numbers(FakeEmbedder.name))[:2])
+        base._index._connected().delete(sorted(base._store.vectors.numbers(FakeEmbedder.name))[:2])
         base.add(write("more.md", "more\n"))
         assert base.status().indexed == 5
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kernel_scientist.knowledge import FakeEmbedder, KnowledgeBase, count_tokens, pack, store
+from kernel_scientist.knowledge import FakeEmbedder, KnowledgeBase, count_tokens, database, pack
 from kernel_scientist.knowledge.database import connect
 from kernel_scientist.sandbox.errors import (
     InternalError,
@@ -183,7 +183,7 @@ def test_a_library_that_does_not_fit_on_the_disk_leaves_no_half_of_itself(
         connection.execute(f"PRAGMA max_page_count = {pages + 60}")
         return connection
 
-    monkeypatch.setattr(store, "connect", small)
+    monkeypatch.setattr(database, "connect", small)
     with pytest.raises(UnusableEnvironment, match=r"No space is left .* try again\.$"):
         KnowledgeBase.open(tmp_path / "small", embedder=FakeEmbedder())
     with KnowledgeBase.open(tmp_path / "small", embedder=FakeEmbedder(), library=False) as base:
@@ -243,7 +243,7 @@ def test_a_base_of_the_first_version_is_brought_up_to_date(base: KnowledgeBase, 
 def test_without_space_the_item_fails_and_nothing_is_half_written(base: KnowledgeBase, write: Write) -> None:
     base.add(write("small.md", "small\n"))
     # The nearest thing to a full disk that needs no disk: SQLite reports both in the same way.
-    connection = base._store._connection
+    connection = base._store._database.connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages + 2}")
 

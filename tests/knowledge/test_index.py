@@ -32,7 +32,7 @@ def nearest(base: KnowledgeBase, text: str) -> list[int]:
 
 
 def exact(base: KnowledgeBase, text: str) -> list[int]:
-    _, chunks, _, rows = base._store.vectors(FakeEmbedder.name)
+    _, chunks, _, rows = base._store.vectors.of(FakeEmbedder.name)
     order = np.argsort(-(rows @ FakeEmbedder().embed([text])[0]), kind="stable")
     return [chunks[i] for i in order[:3]]
 

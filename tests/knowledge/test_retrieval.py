@@ -103,9 +103,9 @@ def test_the_vectors_that_ship_are_those_of_the_notes() -> None:
 
 
 def test_shipped_vectors_are_what_the_model_gives(library: KnowledgeBase) -> None:
-    _, chunks, _, rows = library._store.vectors(OfflineEmbedder.name, limit=2)
+    _, chunks, _, rows = library._store.vectors.of(OfflineEmbedder.name, limit=2)
     texts = [
-        library._store._row("SELECT embedded FROM chunks WHERE number = ?", number) or ("",)
+        library._store._database.row("SELECT embedded FROM chunks WHERE number = ?", number) or ("",)
         for number in chunks
     ]
 
