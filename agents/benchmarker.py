@@ -67,7 +67,7 @@ class BenchmarkerAgent(ScientistAgent):
                 tries_left=left,
             )
         finding = finding_on(member, base, progress.slot, progress.experiment, reply)
-        member.finding = finding
+        self._lab.population.conclude(member, finding)
         return finding
 
     async def _reply(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice
 
 from kernel_scientist.knowledge.tokens import count_tokens
 
@@ -27,18 +29,19 @@ def digest_of(population: Population) -> tuple[DigestLine, ...]:
 
     At most `TOKENS` tokens, however long the run; each line names its candidate and the judge's event.
     """
-    tried = [
-        member for member in population if member.experiment is not None and member.evaluation is not None
-    ]
-    passed = sorted((one for one in tried if one.accepted), key=lambda one: -(one.speedup or 0.0))
-    failed = [one for one in tried if not one.accepted]
-    strategies = {_strategy(one): one for one in reversed(passed)}
-    wanted = (*passed[:BEST], *tried[-LATEST:], *failed[-FAILURES:], *strategies.values())
+    tally = population.tally
+    passed = (one for one in tally.fastest if one.experiment is not None)
+    wanted = (
+        *islice(passed, BEST),
+        *tally.tried[-LATEST:],
+        *tally.failed[-FAILURES:],
+        *tally.champions,
+    )
     kept: dict[str, DigestLine] = {}
     room = TOKENS
     for member in {one.id: one for one in wanted}.values():
         line = _line(member)
-        room -= count_tokens(line.model_dump_json(exclude_none=True))
+        room -= _tokens(line.model_dump_json(exclude_none=True))
         if room < 0:
             break
         kept[member.id] = line
@@ -68,8 +71,8 @@ def result_of(member: Member) -> str:
     return clean(result, LINE)
 
 
-def _strategy(member: Member) -> str:
-    return "" if member.experiment is None else member.experiment.strategy
+# Most lines of a digest were in the one before.
+_tokens = lru_cache(maxsize=512)(count_tokens)
 
 
 def _line(member: Member) -> DigestLine:

@@ -22,7 +22,7 @@ from .lane import Lane, lane_of
 from .past import Past
 from .policies.headroom import no_headroom
 from .policies.meaning import shared_meaning
-from .population import Population
+from .population import Population, Sources
 from .portfolio_step import join_best
 from .recorder import Recorder, new_run_folder
 from .report import write_report
@@ -76,7 +76,7 @@ class SessionLoop:
             self._info = self._info_again(past)
         self._recorder = self._open_record(observer)
         population = Population(setup.kernel)
-        self._evaluator = EvaluateKernel(setup.judge, population)
+        self._evaluator = EvaluateKernel(setup.judge, Sources(population))
         self._lab = Lab(
             problem=problem_view(setup.problem, target=setup.target.name, device=setup.target.device),
             population=population,

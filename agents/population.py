@@ -15,8 +15,9 @@ from kernel_scientist.tools.kernel import Kernel
 from .messages import Experiment, Finding
 from .policies.normal_form import normal_key
 from .run import BASELINE_ID, Candidate
+from .tally import Tally
 
-__all__ = ["Member", "Population", "source_key"]
+__all__ = ["Member", "Population", "Sources", "source_key"]
 
 
 @dataclass(slots=True)
@@ -63,9 +64,13 @@ def source_key(source: str) -> str:
 
 @final
 class Population:
-    """Members by id in the order of creation; implements the candidate store of the evaluation tool."""
+    """Members by id in the order of creation.
+
+    `tally` is what came of them; `record` and `conclude`, which give evaluations and findings, keep it.
+    """
 
     def __init__(self, baseline: Kernel) -> None:
+        self.tally = Tally()
         self._members: dict[str, Member] = {}
         self._by_source: dict[str, str] = {}
         self._by_form: dict[str, list[Member]] = {}
@@ -129,14 +134,18 @@ class Population:
         """The members built on `member`, in the order of creation."""
         return self._children.get(member.id, ())
 
+    def line(self, member: Member) -> list[Member]:
+        """`member` and all it descends from, itself first."""
+        line = [member]
+        known = {member.id}
+        while (parent := line[-1].parent_id) is not None and parent in self._members and parent not in known:
+            known.add(parent)
+            line.append(self._members[parent])
+        return line
+
     def ancestry(self, member: Member) -> set[str]:
         """The ids of `member` and all it descends from."""
-        line: set[str] = set()
-        current: Member | None = member
-        while current is not None and current.id not in line:
-            line.add(current.id)
-            current = None if current.parent_id is None else self._members.get(current.parent_id)
-        return line
+        return {one.id for one in self.line(member)}
 
     def restore(self, candidate: Candidate) -> Member:
         """Take over a candidate of a recorded run, in the order of creation. Raises `UsageError`."""
@@ -156,8 +165,11 @@ class Population:
             raise UsageError(
                 f"The record of this run is damaged: candidate {candidate.id} is where {member.id} should be."
             )
-        member.evaluation, member.finding = candidate.evaluation, candidate.finding
         member.twin_id, member.evidence = candidate.twin_id, candidate.evidence
+        if candidate.evaluation is not None:
+            self.record(member.id, candidate.evaluation)
+        if candidate.finding is not None:
+            self.conclude(member, candidate.finding)
         if self.leads(member):
             self.best_id = member.id
         return member
@@ -181,7 +193,17 @@ class Population:
         return member.kernel
 
     def record(self, candidate_id: str, evaluation: Evaluation) -> None:
-        self._members[candidate_id].evaluation = evaluation
+        """Give a member its evaluation, which stays."""
+        member = self._members[candidate_id]
+        assert member.evaluation is None, "a member is judged once"
+        member.evaluation = evaluation
+        self.tally.judge(member)
+
+    def conclude(self, member: Member, finding: Finding) -> None:
+        """Give a member its finding, which stays."""
+        assert member.finding is None, "there is one finding on a member"
+        member.finding = finding
+        self.tally.conclude(member)
 
     def leads(self, member: Member) -> bool:
         """Whether `member` is measured faster than the best so far."""
@@ -192,5 +214,19 @@ class Population:
 
     def accepted(self) -> list[Member]:
         """The members that passed, fastest first."""
-        passed = [member for member in self if member.accepted]
-        return sorted(passed, key=lambda member: -(member.speedup or 0.0))
+        return list(self.tally.fastest)
+
+
+@final
+class Sources:
+    """The members for the judge, which works in another thread; its session records what it finds."""
+
+    def __init__(self, population: Population) -> None:
+        self._population = population
+
+    def kernel(self, candidate_id: str) -> Kernel:
+        """As `Population.kernel`."""
+        return self._population.kernel(candidate_id)
+
+    def record(self, candidate_id: str, evaluation: Evaluation) -> None:
+        """Nothing: two threads must not write to one population."""

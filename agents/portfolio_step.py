@@ -36,8 +36,9 @@ async def join_best(lab: Lab) -> Member | None:
         except LimitHit as limit:
             lab.note(PORTFOLIO, f"the portfolio was not judged: {limit}")
             return None
-        member.finding = finding_on(member, found.base, member.slot or 0, member.experiment, None)
-        _say(lab, member.finding)
+        finding = finding_on(member, found.base, member.slot or 0, member.experiment, None)
+        lab.population.conclude(member, finding)
+        _say(lab, finding)
     return member
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from kernel_scientist.tools.problem import Problem
 
 from .digest import summary_of
-from .policies.record import StrategyRecord, calibration_of, strategy_records
+from .policies.record import StrategyRecord
 from .population import Member, Population
 from .replies import clean
 from .requests import (
@@ -82,8 +82,8 @@ def kernel_view(member: Member) -> KernelView:
 
 def population_rows(population: Population) -> tuple[PopulationRow, ...]:
     """The fastest and the latest members, fastest first; the starting kernel is always among them."""
-    fastest = population.accepted()[: ROWS // 2]
-    latest = [one for one in population if one.evaluation is not None][-(ROWS - ROWS // 2 - 1) :]
+    fastest = population.tally.fastest[: ROWS // 2]
+    latest = population.tally.judged[-(ROWS - ROWS // 2 - 1) :]
     kept = {one.id: one for one in (*fastest, population.baseline, *latest)}
     ranked = sorted(kept.values(), key=lambda one: -(one.speedup or 0.0))
     return tuple(_row(one) for one in ranked)
@@ -114,25 +114,17 @@ def tuning_of(base: Member, population: Population) -> Tuning | None:
         return None
     plan = base.kernel.plan
     names = tuple(plan.tune)
-    best: dict[tuple[int | float | str, ...], TriedTuning] = {}
-    for one in population:
-        if one.kernel is None or one.evaluation is None or set(one.kernel.plan.tune) != set(names):
-            continue
-        values = tuple(one.kernel.plan.constants[name] for name in names)
-        row = TriedTuning(
+    # Filed by sorted names; the Base has an order of its own.
+    places = [sorted(names).index(name) for name in names]
+    tried = [
+        TriedTuning(
             candidate_id=one.id,
-            values=values,
-            verdict=one.evaluation.verdict.value,
+            values=tuple(values[place] for place in places),
+            verdict="" if one.evaluation is None else one.evaluation.verdict.value,
             speedup=_rounded(one.speedup, 6),
         )
-        # The same values in other code: what they are good for is what they did at best.
-        if values not in best or (row.speedup or 0.0) > (best[values].speedup or 0.0):
-            best[values] = row
-    tried = list(best.values())
-    if len(tried) > TRIED:
-        ranked = sorted(tried, key=lambda one: -(one.speedup or 0.0))
-        kept = {one.candidate_id: one for one in (*ranked[: TRIED // 2], *tried[-TRIED // 2 :])}
-        tried = list(kept.values())
+        for one, values in population.tally.tuning(names).shown(TRIED)
+    ]
     return Tuning(
         names=names,
         values={name: tuple(values) for name, values in plan.tune.items()},
@@ -144,7 +136,7 @@ def tuning_of(base: Member, population: Population) -> Tuning | None:
 
 def strategy_views(population: Population) -> tuple[StrategyView, ...]:
     """What came of each strategy so far."""
-    return tuple(_strategy_view(one) for one in strategy_records(population))
+    return tuple(_strategy_view(one) for one in population.tally.strategies.records)
 
 
 def _strategy_view(record: StrategyRecord) -> StrategyView:
@@ -163,7 +155,7 @@ def _strategy_view(record: StrategyRecord) -> StrategyView:
 
 def calibration_text(population: Population) -> str:
     """How well the predictions so far held; empty before the first measurement."""
-    held = calibration_of(one.finding for one in population if one.finding is not None)
+    held = population.tally.strategies.calibration
     return "" if held is None else f"So far {held}."
 
 

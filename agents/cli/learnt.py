@@ -23,7 +23,7 @@ def learnt_lines(candidates: Sequence[Candidate]) -> list[str]:
         return []
     table = columns([_row(one) for one in records], header=_HEADER)
     lines = ["", "what came of each strategy (uplift over the Base it was tried on)", *map(indent, table)]
-    overall = calibration_of(one.finding for one in candidates if one.finding is not None)
+    overall = calibration_of(candidates)
     return [*lines, f"predictions: {overall}"] if overall is not None else lines
 
 
@@ -42,7 +42,7 @@ def _row(record: StrategyRecord) -> tuple[str, ...]:
 
 def learnt_values(candidates: Sequence[Candidate]) -> dict[str, Any]:
     """The same for JSON: `strategies` and `calibration` (null before the first measurement)."""
-    overall = calibration_of(one.finding for one in candidates if one.finding is not None)
+    overall = calibration_of(candidates)
     return {
         "strategies": [asdict(one) for one in strategy_records(candidates)],
         "calibration": None if overall is None else {**asdict(overall), "coverage": overall.coverage},

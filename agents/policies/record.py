@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import statistics
+from bisect import insort
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar, final
 
 from ..messages import Experiment, Finding
 from .strategy import strategy_named
 
-__all__ = ["Calibration", "Judged", "StrategyRecord", "calibration_of", "strategy_records"]
+__all__ = [
+    "Calibration",
+    "Judged",
+    "StrategyRecord",
+    "StrategyTally",
+    "calibration_of",
+    "strategy_records",
+]
+
+T = TypeVar("T")
 
 
 class Judged(Protocol):
@@ -69,50 +79,119 @@ class StrategyRecord:
     calibration: Calibration | None
 
 
+@final
+class _Predictions:
+    """Predicted ranges against what was measured, kept up to date finding by finding."""
+
+    def __init__(self) -> None:
+        self._marks: Counter[str] = Counter()
+        self._gaps: list[float] = []
+
+    def add(self, finding: Finding) -> None:
+        """Take in a finding; one that was not measured says nothing of its prediction."""
+        if finding.measured_uplift is None or finding.calibration == "not measured":
+            return
+        self._marks[finding.calibration] += 1
+        insort(self._gaps, finding.measured_uplift - (finding.predicted_min + finding.predicted_max) / 2)
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How the predictions held; ``None`` before the first measurement."""
+        if not self._gaps:
+            return None
+        return Calibration(
+            measured=len(self._gaps),
+            below=self._marks["below"],
+            within=self._marks["within"],
+            above=self._marks["above"],
+            bias=_median(self._gaps),
+        )
+
+
+@final
+class _OneStrategy:
+    def __init__(self) -> None:
+        self.tried = 0
+        self.accepted = 0
+        self.uplifts: list[tuple[float, str]] = []
+        self.predictions = _Predictions()
+
+    def add(self, finding: Finding) -> None:
+        self.tried += 1
+        self.accepted += finding.verdict == "accepted"
+        if finding.measured_uplift is not None:
+            insort(self.uplifts, (finding.measured_uplift, finding.candidate_id))
+        self.predictions.add(finding)
+
+    def record(self, name: str) -> StrategyRecord:
+        best = self.uplifts[-1] if self.uplifts else None
+        return StrategyRecord(
+            strategy=name,
+            tried=self.tried,
+            accepted=self.accepted,
+            median_uplift=_median([uplift for uplift, _ in _middle(self.uplifts)]) if best else None,
+            best_uplift=None if best is None else best[0],
+            best_id=None if best is None else best[1],
+            calibration=self.predictions.calibration,
+        )
+
+
+@final
+class StrategyTally:
+    """What came of each strategy, and how all predictions held, kept up to date finding by finding."""
+
+    def __init__(self) -> None:
+        self._strategies: dict[str, _OneStrategy] = {}
+        self._predictions = _Predictions()
+
+    def add(self, judged: Judged) -> None:
+        """Take in a kernel with its finding; without one there is nothing to count."""
+        if judged.finding is None:
+            return
+        self._predictions.add(judged.finding)
+        if judged.experiment is not None:
+            name = strategy_named(judged.experiment.strategy)
+            self._strategies.setdefault(name, _OneStrategy()).add(judged.finding)
+
+    @property
+    def records(self) -> tuple[StrategyRecord, ...]:
+        """A record for each strategy that was tried, the one with the best uplift first."""
+        records = [one.record(name) for name, one in self._strategies.items()]
+        return tuple(sorted(records, key=lambda one: (_worth(one.best_uplift), one.strategy)))
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How the predictions of all findings held; ``None`` before the first measurement."""
+        return self._predictions.calibration
+
+
 def strategy_records(judged: Iterable[Judged]) -> tuple[StrategyRecord, ...]:
     """A record for each strategy that was tried, the one with the best uplift first."""
-    findings: dict[str, list[Finding]] = {}
+    return _tally(judged).records
+
+
+def calibration_of(judged: Iterable[Judged]) -> Calibration | None:
+    """How the predictions of the findings held; ``None`` before the first measurement."""
+    return _tally(judged).calibration
+
+
+def _tally(judged: Iterable[Judged]) -> StrategyTally:
+    tally = StrategyTally()
     for one in judged:
-        if one.experiment is not None and one.finding is not None:
-            findings.setdefault(strategy_named(one.experiment.strategy), []).append(one.finding)
-    records = [_record(name, found) for name, found in findings.items()]
-    return tuple(sorted(records, key=lambda one: (_worth(one.best_uplift), one.strategy)))
+        tally.add(one)
+    return tally
 
 
 def _worth(uplift: float | None) -> float:
     return float("inf") if uplift is None else -uplift
 
 
-def _record(name: str, findings: Sequence[Finding]) -> StrategyRecord:
-    measured = [
-        (one.measured_uplift, one.candidate_id) for one in findings if one.measured_uplift is not None
-    ]
-    best = max(measured, default=None)
-    return StrategyRecord(
-        strategy=name,
-        tried=len(findings),
-        accepted=sum(one.verdict == "accepted" for one in findings),
-        median_uplift=statistics.median(uplift for uplift, _ in measured) if measured else None,
-        best_uplift=None if best is None else best[0],
-        best_id=None if best is None else best[1],
-        calibration=calibration_of(findings),
-    )
+def _median(ordered: Sequence[float]) -> float:
+    middle = _middle(ordered)
+    return sum(middle) / len(middle)
 
 
-def calibration_of(findings: Iterable[Finding]) -> Calibration | None:
-    """How the predictions of `findings` held; ``None`` before the first measurement."""
-    measured = [
-        (one.calibration, one.measured_uplift - (one.predicted_min + one.predicted_max) / 2)
-        for one in findings
-        if one.measured_uplift is not None and one.calibration != "not measured"
-    ]
-    if not measured:
-        return None
-    marks = [mark for mark, _ in measured]
-    return Calibration(
-        measured=len(marks),
-        below=marks.count("below"),
-        within=marks.count("within"),
-        above=marks.count("above"),
-        bias=statistics.median(gap for _, gap in measured),
-    )
+def _middle(ordered: Sequence[T]) -> Sequence[T]:
+    """The one or two in the middle of a sequence in order."""
+    half = len(ordered) // 2
+    return ordered[half : half + 1] if len(ordered) % 2 else ordered[half - 1 : half + 1]

@@ -13,19 +13,19 @@ from ..messages import Experiment, Refusal
 from ..population import Member, Population
 from .meaning import Meaning, sets_values
 
-__all__ = ["find_repeats", "tried_on"]
+__all__ = ["find_repeats"]
 
 
 def find_repeats(
     experiments: Sequence[Experiment], base: Member, population: Population, meaning: Meaning
 ) -> tuple[Refusal, ...]:
     """Those of `experiments` not worth running, each with what it repeats."""
-    on_base, inherited = tried_on(base, population), _inherited(base, population)
+    on_base, inherited = population.tally.changes(base.id), _inherited(base, population)
     refusals: list[Refusal] = []
     kept: list[int] = []
     for index, one in enumerate(experiments):
         # Values set anew on another kernel make another kernel; only a change of the code is there to stay.
-        known = on_base if sets_values(one) else [*on_base, *inherited]
+        known = on_base.like(one) if sets_values(one) else [*on_base.like(one), *inherited]
         found = meaning.nearest(one, (_of(member) for member in known))
         if found is not None:
             near = known[found.index].id
@@ -39,15 +39,9 @@ def find_repeats(
     return tuple(refusals)
 
 
-def tried_on(base: Member, population: Population) -> list[Member]:
-    """The members built on `base` that were measured."""
-    return [one for one in population.children(base) if one.accepted and one.experiment is not None]
-
-
 def _inherited(base: Member, population: Population) -> list[Member]:
-    """The Base and its forefathers, as far as an experiment made them."""
-    line = population.ancestry(base)
-    return [one for one in population if one.id in line and one.experiment is not None]
+    """The Base and its forefathers, as far as an experiment made them, in the order of creation."""
+    return [one for one in reversed(population.line(base)) if one.experiment is not None]
 
 
 def _of(member: Member) -> Experiment:

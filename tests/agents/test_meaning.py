@@ -103,9 +103,7 @@ def lds(text: str) -> Experiment:
 
 
 def tried(population: Population, text: str, *, parent: str = "0000", passed: bool = True) -> str:
-    member = add(population, evaluation(1.5) if passed else None, parent=parent)
-    member.experiment = lds(text)
-    return member.id
+    return add(population, evaluation(1.5) if passed else None, parent=parent, idea=lds(text)).id
 
 
 def repeated(population: Population, base: str, experiments: Iterable[Experiment]) -> list[Refusal]:

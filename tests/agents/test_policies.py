@@ -53,9 +53,11 @@ def add(
     parent: str = "0000",
     generation: int = 1,
     strategy: str = "tiling",
+    idea: Experiment | None = None,
 ) -> Member:
     source = BASELINE.source + f"\n// {len(population)}\n"
-    member = population.add(source, parent_id=parent, generation=generation, experiment=experiment(strategy))
+    idea = idea or experiment(strategy)
+    member = population.add(source, parent_id=parent, generation=generation, experiment=idea)
     if result is not None:
         population.record(member.id, result)
     return member

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 import tempfile
 import time
@@ -22,7 +23,7 @@ from kernel_scientist.tools.targets.fake import FakeAnswer, FakeTarget
 OFFLINE_GENERATIONS = 30
 GENERATIONS = 200
 FLAT = 1.5
-"""A session is flat when a generation of its last fifth takes at most so much of one of its second fifth."""
+"""A session is flat when its last quarter takes at most so many times what its first takes."""
 
 
 @dataclass
@@ -99,17 +100,41 @@ def print_turns(watch: Watch) -> None:
 
 
 def print_growth(watch: Watch) -> None:
-    """Processor time a generation, by fifths of the run; fails where it grows."""
+    """Processor time a generation and tokens a prompt, by quarters of the run; fails where they grow."""
     spent = [1e3 * (after - before) for before, after in zip(watch.marks, watch.marks[1:], strict=False)]
-    fifth = len(spent) // 5
-    middles = [statistics.median(spent[part * fifth : (part + 1) * fifth]) for part in range(5)]
-    growth = middles[-1] / middles[1]
-    print(
-        f"milliseconds of processor time a generation over {len(spent)} generations, median of each fifth: "
-        f"{', '.join(f'{middle:.0f}' for middle in middles)}; last to second {growth:.2f}"
-    )
+    growth = _print_quarters("milliseconds of processor time a generation", spent)
+    prompts: dict[str, list[float]] = defaultdict(list)
+    for event in watch.events:
+        if isinstance(event, ev.ModelCall):
+            prompts[event.agent].append(event.usage.prompt_tokens)
+    grown = {agent: _print_quarters(f"tokens a prompt, {agent}", one) for agent, one in prompts.items()}
     if growth > FLAT:
         raise AssertionError(f"a generation at the end takes {growth:.2f} times one at the beginning")
+    agent = max(grown, key=lambda one: grown[one])
+    if grown[agent] > FLAT:
+        raise AssertionError(f"a prompt of the {agent} grows {grown[agent]:.2f} times")
+
+
+def _print_quarters(what: str, values: list[float]) -> float:
+    """Print the median of each quarter and the last over the first with its spread; returns that ratio.
+
+    The first tenth is left out: a young run has less to show than a prompt has room for.
+    """
+    grown = values[len(values) // 10 :]
+    size = len(grown) // 4
+    quarters = [grown[part * size : (part + 1) * size] for part in range(4)]
+    middles = [statistics.median(one) for one in quarters]
+    ratio = middles[-1] / middles[0]
+    chance = random.Random(1)
+    drawn = sorted(
+        statistics.median(chance.choices(quarters[-1], k=size))
+        / statistics.median(chance.choices(quarters[0], k=size))
+        for _ in range(500)
+    )
+    medians = ", ".join(f"{one:.0f}" for one in middles)
+    spread = f"90 % of redrawn ones {drawn[25]:.2f} to {drawn[474]:.2f}"
+    print(f"{what}, median of each quarter after a tenth: {medians}; last to first {ratio:.2f} ({spread})")
+    return ratio
 
 
 def main() -> None:
