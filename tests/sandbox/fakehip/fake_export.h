@@ -11,14 +11,14 @@ template <auto F> struct Segment;
 template <class... A, void (*F)(A...)> struct Segment<F> {
   static constexpr unsigned count = sizeof...(A);
   struct Table {
-    unsigned offset[count + 1], pointer[count + 1], bytes;
+    unsigned offset[count + 1], size[count + 1], pointer[count + 1], bytes;
   };
 
   static constexpr Table layout() {
     Table table = {};
     unsigned at = 0, i = 0;
     ((at = (at + alignof(A) - 1) / alignof(A) * alignof(A), table.offset[i] = at,
-      table.pointer[i] = IsPointer<typename RemoveConst<A>::type>::value, at += sizeof(A), i++),
+      table.size[i] = sizeof(A), table.pointer[i] = IsPointer<typename RemoveConst<A>::type>::value, at += sizeof(A), i++),
      ...);
     table.bytes = at;
     return table;
@@ -51,7 +51,7 @@ template <class... A, void (*F)(A...)> struct Segment<F> {
 
 }  // namespace ks
 
-// ks_segment_<i>: bytes, number of arguments, then offset and pointer-or-not of each.
+// ks_segment_<i>: number of arguments, offset, size and pointer-or-not of each, bytes of all.
 #undef KS_EXPORT
 #define KS_EXPORT(i, kernel)                                                                              \
   extern "C" void ks_loop_##i(const KsSlot* segment) { ks::Segment<kernel>::loop(segment); }              \

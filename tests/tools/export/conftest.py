@@ -1,9 +1,7 @@
-"""Exported HIP files built for this machine's CPU, and a problem whose plan uses all that a plan may."""
+"""Exported HIP files built with a test's hipcc, and a problem whose plan uses all that a plan may."""
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -11,19 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kernel_scientist.sandbox.compile_step import INCLUDE
-from kernel_scientist.sandbox.cpu_compiler import RUNTIME
-from kernel_scientist.sandbox.object_file import ObjectFile
-from kernel_scientist.sandbox.toolchain import Toolchain, find_toolchain
 from kernel_scientist.tools.problem import Problem
 
-HOST = Path(__file__).parent / "cpu_host"
-FLAGS = (
-    "-x", "c++", "-target", "x86_64-unknown-linux-gnu", "-std=c++20", "-O1", "-nostdinc", "-nostdinc++",
-    "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fdeclspec", "-fconvergent-functions",
-    "-mllvm", "-enable-tail-merge=false", "-fexcess-precision=16", "-fno-pic", "-Wall", "-Werror",
-    "-Wno-c++26-extensions", "-Wno-unused-function", "-Wno-unused-const-variable",
-)  # fmt: skip
+from ...sandbox.fakehip.machine import FakeRocm
 
 PROBLEM = """
 title = "Weighted rows"
@@ -144,64 +132,27 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Problem:
     return Problem.load(folder)
 
 
-def system_headers() -> list[str]:
-    """Where the C++ compiler of this machine looks for headers, its own left out; skips without one."""
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("there is no g++, whose standard library the exported file's host part needs")
-    command = [compiler, "-v", "-E", "-x", "c++", os.devnull]
-    asked = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    listed = r"#include <\.\.\.> search starts here:\n(.*?)End of search"
-    found = re.search(listed, asked.stderr, re.DOTALL)
-    assert found is not None, asked.stderr
-    folders = [line.strip() for line in found[1].splitlines()]
-    if not any((Path(folder) / "vector").exists() for folder in folders):
-        pytest.skip("g++ is there without its standard library")
-    return [folder for folder in folders if "/gcc/" not in folder]
-
-
 @dataclass(frozen=True)
-class HostBuilder:
-    """Compiles exported files as ordinary programs of this machine."""
+class Hipcc:
+    """Compiles exported files into programs for a GPU that runs kernels on the CPU."""
 
-    toolchain: Toolchain
-    includes: tuple[str, ...]
-    objects: tuple[Path, ...]
+    path: Path
 
-    def build(self, source: Path) -> Path:
-        text = source.read_text()
-        # On the CPU `__shared__` is `static`, which dynamic LDS cannot be: it becomes the linker's array.
-        dynamic = re.compile(r"extern __shared__")
-        local = source.with_suffix(".cpu.cpp")
-        local.write_text(dynamic.sub("extern ", text))
-        unit = local.with_suffix(".o")
-        run([*self.toolchain.clang, *FLAGS, *self.includes, "-c", str(local), "-o", str(unit)])
-        renamed = [
-            f"-Wl,--defsym={name}=ks_dynamic_lds" for name in ObjectFile(unit).undefined if "staged" in name
-        ]
+    def build(self, source: Path, *options: str) -> Path:
         program = source.with_suffix("")
-        run(["g++", "-no-pie", str(unit), *map(str, self.objects), *renamed,
-             "-Wl,--defsym=ks_lds_end=ks_lds_begin", "-lm", "-o", str(program)])  # fmt: skip
+        command = [self.path, "-O1", "-std=c++20", *options, "--offload-arch=gfx942", source, "-o", program]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=110)
+        assert done.returncode == 0, done.stderr[:4000]
         return program
 
 
-def run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
-    assert done.returncode == 0, done.stderr[:4000]
-
-
 @pytest.fixture(scope="session")
-def host(tmp_path_factory: pytest.TempPathFactory) -> HostBuilder:
-    toolchain = find_toolchain("cpu")
-    system = [str(toolchain.include), *system_headers()]
-    # The C++ library comes before clang's own headers, which come before those of C.
-    system.sort(key=lambda folder: "c++" not in folder)
-    folders = [INCLUDE / "cpu", INCLUDE / "common", INCLUDE, *system]
-    includes = ["-I", str(HOST), *(word for folder in folders for word in ("-isystem", str(folder)))]
-    place = tmp_path_factory.mktemp("host")
-    objects: list[Path] = []
-    sources = {HOST / "runtime.cpp": (), RUNTIME / "fibers.cpp": (), RUNTIME / "half.cpp": ("-fno-builtin",)}
-    for source, more in sources.items():
-        objects.append(place / f"{source.stem}.o")
-        run([*toolchain.clang, *FLAGS, *more, *includes, "-c", str(source), "-o", str(objects[-1])])
-    return HostBuilder(toolchain, tuple(includes), tuple(objects))
+def hipcc(rocm_folder: FakeRocm, tmp_path_factory: pytest.TempPathFactory) -> Hipcc:
+    """Skips without g++ and its standard library, which the host's part of the file needs."""
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++, whose standard library the exported file's host part needs")
+    source = tmp_path_factory.mktemp("hipcc") / "probe.cpp"
+    source.write_text("#include <vector>\nint main() { return 0; }\n")
+    if subprocess.run(["g++", source, "-o", source.with_suffix("")], capture_output=True).returncode != 0:
+        pytest.skip("g++ is there without its standard library")
+    return Hipcc(rocm_folder.hipcc)

@@ -32,14 +32,8 @@ def export(kernel: Path, problem: Problem, output: Path) -> Path:
     return output
 
 
-# The test's device holds one code object at a time, so this plan has a single build.
-ONE_BUILD = KERNEL.replace('SPLITS = "4 if n > 512 else 1"', "SPLITS = 2")
-
-
 def test_it_checks_and_times_itself(everything: Problem, rocm: FakeRocm, tmp_path: Path) -> None:
-    kernel = tmp_path / "one_build.hip"
-    kernel.write_text(ONE_BUILD)
-    program = export(kernel, everything, tmp_path / "everything.py")
+    program = export(everything.default_kernel, everything, tmp_path / "everything.py")
     with rocm.calls() as calls:
         done = run(sys.executable, program, "--warm")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -47,11 +41,14 @@ def test_it_checks_and_times_itself(everything: Problem, rocm: FakeRocm, tmp_pat
     assert "rows=3 n=600" in done.stdout
     made, freed = (sum(name in call.split() for call in calls) for name in ("hipMalloc", "hipFree"))
     assert made == freed > 0, calls[:5]
+    assert sum("hipModuleLoadData" in call for call in calls) == 2
+    assert not [call for call in calls if "misuse" in call]
+    assert calls[-1].endswith("exit blocks=0 events=0 streams=0 modules=0")
 
 
 def test_a_wrong_kernel_is_exit_code_1(everything: Problem, rocm: FakeRocm, tmp_path: Path) -> None:
     kernel = tmp_path / "wrong.hip"
-    kernel.write_text(ONE_BUILD.replace("z[r] = r +", "if (r) z[r] = r +"))
+    kernel.write_text(KERNEL.replace("z[r] = r +", "if (r) z[r] = r +"))
     done = run(sys.executable, export(kernel, everything, tmp_path / "wrong.py"), "--check")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "WRONG" in done.stdout
