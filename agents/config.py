@@ -34,6 +34,7 @@ __all__ = [
     "RepairConfig",
     "ResearchConfig",
     "SearchConfig",
+    "SpansConfig",
     "is_endpoint",
     "load_config",
 ]
@@ -113,7 +114,8 @@ class SearchConfig(Table):
 
 class Config(Table):
     """Everything that shapes a session. `experiments` is how many run in a generation, `lanes` how many
-    generations go on side by side. `chroma` is the address of a Chroma server for the vector index."""
+    generations go on side by side. `chroma` is the address of a Chroma server for the vector index. With
+    `learn` the findings are kept as experience when a session ends."""
 
     target: str = "auto"
     model: str = "offline"
@@ -126,6 +128,7 @@ class Config(Table):
     runs_dir: Path = Path("runs")
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     allow_no_sandbox: bool = False
+    learn: bool = False
     models: ModelsConfig = ModelsConfig()
     limits: Limits = Limits()
     repairs: RepairConfig = RepairConfig()
@@ -139,6 +142,12 @@ class Config(Table):
         """A recording's file by its whole path: a run may be looked at, and gone on with, from elsewhere."""
         kind, colon, file = value.partition(":")
         return f"{kind}:{Path(file).absolute()}" if colon and kind == "recorded" and file else value
+
+    @field_validator("prompts")
+    @classmethod
+    def _is_a_whole_path(cls, value: Path | None) -> Path | None:
+        """As the target's file."""
+        return None if value is None else value.absolute()
 
     def replaced(self, values: Mapping[str, object]) -> Config:
         """This configuration with top-level keys changed. Raises `UsageError` on a bad value."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.errors import KernelScientistError, UsageError
 from kernel_scientist.sandbox.files import atomic_write, explained
 
 from .messages import Experiment, Finding
@@ -21,7 +21,7 @@ from .run import Candidate, Run, RunInfo
 if TYPE_CHECKING:
     from kernel_scientist.knowledge import AddItem, KnowledgeBase
 
-__all__ = ["experience_of", "learn"]
+__all__ = ["experience_of", "learn", "learn_or_say"]
 
 _HEADING = 160
 _TEXT = 700
@@ -39,6 +39,18 @@ def learn(run: Run, base: KnowledgeBase) -> AddItem:
         folder.mkdir(parents=True, exist_ok=True)
         atomic_write(file, text)
     return base.add(file).items[0]
+
+
+def learn_or_say(run: Run, base: KnowledgeBase) -> str:
+    """`learn`, and what came of it as a sentence: a failure costs a session nothing."""
+    try:
+        item = learn(run, base)
+    except (KernelScientistError, OSError) as error:
+        return f"Nothing was learnt of this run: {clean(str(error), 400)}"
+    if item.status == "failed":
+        return f"Nothing was learnt of this run: {clean(item.reason, 400)}"
+    passages = "1 passage" if item.chunks == 1 else f"{item.chunks} passages"
+    return f"{item.status.capitalize()}: {passages} of experience, as {item.document_id}."
 
 
 def experience_of(run: Run) -> str:

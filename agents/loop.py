@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import final
 
@@ -16,19 +16,19 @@ from kernel_scientist.tools.judge import require_accepted
 from . import events as ev
 from .budget import Budget
 from .confirmation import Confirmation
-from .interrupts import Halted, Interrupted, LimitHit, ModelGone, RecordingOver, StopSession
+from .generations import Generations
+from .interrupts import Interrupted, LimitHit, ModelGone, RecordingOver, StopSession
 from .lab import Lab
-from .lane import Lane, lane_of
 from .past import Past
-from .policies.headroom import no_headroom
 from .policies.meaning import shared_meaning
 from .population import Population, Sources
 from .portfolio_step import join_best
 from .recorder import Recorder, new_run_folder
 from .report import write_report
-from .run import BestKernel, Run, RunInfo, RunStatus
+from .result import Best, SessionResult
+from .run import BestKernel, Run, RunStatus
+from .run_info import first_info, info_again
 from .run_lock import RunLock
-from .session import Best, SessionResult
 from .setup import Setup
 from .stopping import StopSignal
 from .views import problem_view
@@ -64,16 +64,15 @@ class SessionLoop:
         self._past = past
         self._kept = past is not None
         self._failed_with = EXIT_CODES["failed"]
-        self._nothing_to_try: str | None = None
         config = setup.config
         if past is None:
             self._run = Run(new_run_folder(config.runs_dir, setup.problem.name))
             self._lock = RunLock(self._run)
-            self._info = self._first_info()
+            self._info = first_info(self._run, setup)
         else:
             assert lock is not None, "a run that goes on is locked"
             self._run, self._lock = past.run, lock
-            self._info = self._info_again(past)
+            self._info = info_again(past, setup)
         self._recorder = self._open_record(observer)
         population = Population(setup.kernel)
         self._evaluator = EvaluateKernel(setup.judge, Sources(population))
@@ -90,6 +89,7 @@ class SessionLoop:
             meaning=shared_meaning(config.search.close_in_meaning),
             stop=stop,
         )
+        self._generations = Generations(setup, self._lab, past, begun=self._begun)
         self._confirmation = Confirmation(self._lab, setup.judge)
 
     def _open_record(self, observer: Callable[[ev.Event], None] | None) -> Recorder:
@@ -188,10 +188,8 @@ class SessionLoop:
     async def _search(self) -> tuple[RunStatus | None, str]:
         """The generations. A status is given when something other than their number ended them."""
         generations = self._setup.config.generations
-        if self._past is not None and generations <= self._past.info.generations:
-            self._nothing_to_try = self._past.nothing_to_try
         try:
-            await self._run_lanes()
+            await self._generations.run()
         except LimitHit as limit:
             self._recorder.emit(
                 ev.LimitReached,
@@ -207,8 +205,8 @@ class SessionLoop:
             return None, str(over)
         except ModelGone as gone:
             return self._without_models(gone)
-        if self._nothing_to_try is not None:
-            return None, self._nothing_to_try
+        if self._generations.nothing_to_try is not None:
+            return None, self._generations.nothing_to_try
         self._require_answers()
         if generations == 1:
             return None, "the one generation is done"
@@ -221,53 +219,6 @@ class SessionLoop:
         self._recorder.emit(ev.ErrorRecorded, where="models", message=str(gone), recovered=False)
         self._failed_with = gone.cause.exit_code
         return "failed", str(gone)
-
-    async def _run_lanes(self) -> None:
-        """Run all lanes to their end; raises what ended the session, the gravest of it."""
-        config = self._setup.config
-        numbers = range(1, config.generations + 1)
-        pending = numbers if self._past is None else self._past.pending(config.generations)
-        shares: dict[int, list[int]] = {}
-        for generation in pending:
-            shares.setdefault(lane_of(generation, config.lanes), []).append(generation)
-        tasks = [asyncio.ensure_future(self._run_lane(number, share)) for number, share in shares.items()]
-        if not tasks:
-            return
-        try:
-            await asyncio.wait(tasks)
-        except asyncio.CancelledError:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-            raise
-        faults = [fault for task in tasks if (fault := task.exception()) is not None]
-        if faults:
-            raise min(faults, key=_gravity)
-
-    async def _run_lane(self, number: int, generations: Sequence[int]) -> None:
-        lane = Lane(number, self._setup, self._lab)
-        try:
-            for generation in generations:
-                past = self._past.conversations.get(generation) if self._past is not None else None
-                if (past is None or not past.started) and self._is_enough():
-                    return
-                self._lab.stop.check()
-                self._lab.budget.check_evaluation()
-                self._update_info(generation=max(generation, self._info.generation))
-                reason = await lane.converse(generation, past)
-                self._nothing_to_try = self._nothing_to_try or reason
-        except RecordingOver:
-            # Other lanes' recordings may have more.
-            raise
-        except BaseException:
-            self._lab.stop.halt()
-            raise
-
-    def _is_enough(self) -> bool:
-        """Whether no other conversation is worth beginning; `_nothing_to_try` then says why."""
-        if self._nothing_to_try is None:
-            self._nothing_to_try = no_headroom(self._lab.population, self._setup.config.search)
-        return self._nothing_to_try is not None
 
     def _require_answers(self) -> None:
         """A session in which no model ever answered has found out nothing: raise rather than report on it."""
@@ -345,63 +296,14 @@ class SessionLoop:
             self._update_info(status=status, stop_reason=reason, exit_code=code, finished=datetime.now(UTC))
             write_report(self._run)
 
+    def _begun(self, generation: int) -> None:
+        self._update_info(generation=max(generation, self._info.generation))
+
     def _update_info(self, **changes: object) -> None:
         changes["totals"] = self._lab.budget.totals
         self._info = self._info.model_copy(update=changes)
         self._recorder.write_info(self._info)
 
-    def _first_info(self) -> RunInfo:
-        setup = self._setup
-        return RunInfo(
-            id=self._run.id,
-            status="running",
-            started=datetime.now(UTC),
-            versions=setup.versions,
-            config=setup.config.model_dump(mode="json"),
-            problem=setup.problem.name,
-            problem_path=str(setup.problem.folder.absolute()),
-            problem_key=setup.problem.key,
-            kernel=str(setup.kernel.path.absolute()) if setup.kernel.path is not None else "",
-            kernel_key=setup.kernel.key,
-            target=setup.target.name,
-            device=setup.target.device,
-            sandbox=setup.target.sandbox,
-            models={name: model.name for name, model in setup.models.items()},
-            prices={
-                model.name: model.price.model_dump(exclude_defaults=True)
-                for model in setup.models.values()
-                if model.price is not None
-            },
-            prompts={name: prompt.digest for name, prompt in setup.prompts.items()},
-            policy=setup.policy.name,
-            seed=setup.config.seed,
-            generations=setup.config.generations,
-        )
-
-    def _info_again(self, past: Past) -> RunInfo:
-        """``run.json`` of a run that goes on: what may have changed since, and no end."""
-        setup = self._setup
-        return past.info.model_copy(
-            update={
-                "status": "running",
-                "stop_reason": "",
-                "exit_code": None,
-                "finished": None,
-                "versions": setup.versions,
-                "config": setup.config.model_dump(mode="json"),
-                "prompts": {name: prompt.digest for name, prompt in setup.prompts.items()},
-                "sandbox": setup.target.sandbox,
-                "generations": setup.config.generations,
-                "totals": past.totals,
-            }
-        )
-
 
 def _is_interrupt(error: BaseException) -> bool:
     return isinstance(error, (KeyboardInterrupt, asyncio.CancelledError, StopSession))
-
-
-def _gravity(fault: BaseException) -> int:
-    """Which of several lanes' ends is told: the smallest."""
-    kinds = (Interrupted, ModelGone, LimitHit, RecordingOver, Halted)
-    return next((rank for rank, kind in enumerate(kinds, start=1) if isinstance(fault, kind)), 0)

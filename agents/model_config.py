@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 __all__ = ["AgentModel", "Effort", "ModelsConfig", "Price", "StructuredOutput", "Table", "is_endpoint"]
 
@@ -18,9 +27,21 @@ StructuredOutput = Literal["auto", "schema", "prompt"]
 
 
 class Table(BaseModel):
-    """What the tables of the configuration have in common: no unknown key, no infinite number."""
+    """What the tables of the configuration have in common: no unknown key, no infinite number, and no
+    truth value where a number is meant."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_no_truth_value(cls, value: object, info: ValidationInfo) -> object:
+        if not isinstance(value, bool) or info.field_name is None:
+            return value
+        annotation = cls.model_fields[info.field_name].annotation
+        kinds = {annotation, *get_args(annotation)}
+        if bool not in kinds and kinds & {int, float}:
+            raise PydanticCustomError("int_type" if int in kinds else "float_type", "a number is meant")
+        return value
 
 
 class Price(Table):
@@ -108,6 +129,12 @@ class ModelsConfig(Table):
     @classmethod
     def _is_web_address(cls, value: str | None) -> str | None:
         return _checked_address(value)
+
+    @field_validator("prices_file")
+    @classmethod
+    def _is_a_whole_path(cls, value: Path | None) -> Path | None:
+        """A run may be gone on with from elsewhere."""
+        return None if value is None else value.absolute()
 
     def for_agent(self, agent: str) -> ModelsConfig:
         """The settings as they hold for one agent."""

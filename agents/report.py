@@ -122,6 +122,10 @@ def _method(facts: Facts) -> Iterator[str]:
         "true value at the level beside it. Uplifts are percent over the experiment's Base."
     )
     yield ""
+    for one in facts.sittings:
+        notes = f": {plain('; '.join(one.notes))}" if one.notes else ""
+        yield f"- The run went on in another process, its sitting {one.sitting}{_ref(one.seq)}{notes}."
+    yield from [""] if facts.sittings else []
 
 
 def _tried(facts: Facts) -> Iterator[str]:

@@ -46,6 +46,7 @@ class Facts:
     generations: dict[int, GenerationFacts] = field(default_factory=dict[int, GenerationFacts])
     findings: dict[str, int] = field(default_factory=dict[str, int])
     usage: dict[str, UsageFacts] = field(default_factory=dict[str, UsageFacts])
+    sittings: list[ev.RunResumed] = field(default_factory=list[ev.RunResumed])
     errors: list[ev.ErrorRecorded] = field(default_factory=list[ev.ErrorRecorded])
     passages: dict[str, tuple[ev.CitedPassage, int]] = field(
         default_factory=dict[str, tuple[ev.CitedPassage, int]]
@@ -101,6 +102,8 @@ def collect_facts(run: Run) -> Facts:
         match event:
             case ev.RunStarted():
                 facts.started = event.seq
+            case ev.RunResumed():
+                facts.sittings.append(event)
             case ev.RunFinished():
                 facts.finished = event.seq
             case ev.GenerationStarted():

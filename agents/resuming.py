@@ -15,6 +15,7 @@ from kernel_scientist.tools.problem import RECORDED
 
 from .config import Config, Limits, Price, load_config
 from .run import BASELINE_ID, Run, RunInfo
+from .telemetry.config import SpansConfig
 
 if TYPE_CHECKING:
     from .past import Past
@@ -34,8 +35,16 @@ __all__ = [
 _CHUNK = 1 << 20
 
 
-def config_of(run: Run, *, generations: int | None, limits: Limits | None) -> Config:
-    """The configuration of a run with another number of generations and the limits that `limits` sets.
+def config_of(
+    run: Run,
+    *,
+    generations: int | None = None,
+    limits: Limits | None = None,
+    prompts: Path | None = None,
+    otel: SpansConfig | None = None,
+    learn: bool | None = None,
+) -> Config:
+    """The configuration of a run with what is given put in its place; of `limits` and `otel` what they set.
 
     The key is today's, since a run holds none. Raises `UsageError`.
     """
@@ -52,18 +61,22 @@ def config_of(run: Run, *, generations: int | None, limits: Limits | None) -> Co
         raise UsageError(
             f"{run.path / 'run.json'}: its configuration does not fit this version: '{key}': {fault['msg']}."
         ) from None
-    changes: dict[str, Any] = {}
-    if generations is not None:
-        changes["generations"] = generations
+    named = {"generations": generations, "prompts": prompts, "learn": learn}
+    changes: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     if limits is not None:
-        given = {name: getattr(limits, name) for name in limits.model_fields_set}
-        changes["limits"] = config.limits.model_copy(update=given)
+        changes["limits"] = config.limits.model_copy(update=_set_in(limits))
+    if otel is not None:
+        changes["otel"] = config.otel.model_copy(update=_set_in(otel))
     models: dict[str, Any] = {"prices": {**config.models.prices, **prices}}
     secret = load_config().models.api_key
     if secret is not None:
         models["api_key"] = secret
     changes["models"] = config.models.model_copy(update=models)
     return config.replaced({**changes, "target": info.target})
+
+
+def _set_in(table: Limits | SpansConfig) -> dict[str, Any]:
+    return {name: getattr(table, name) for name in table.model_fields_set}
 
 
 def problem_of(info: RunInfo) -> str | None:
@@ -117,14 +130,18 @@ def require_same(run: Run, setup: Setup) -> None:
 
 def differences(info: RunInfo, setup: Setup) -> tuple[str, ...]:
     """What is not as it was in the sitting before, and may differ, as sentences."""
-    prompts = [name for name, one in setup.prompts.items() if info.prompts.get(name) != one.digest]
+    prompts = [
+        f"the prompt of the {name} has changed: its hash is {one.digest[:12]}, and was "
+        f"{info.prompts.get(name, 'not recorded')[:12]}"
+        for name, one in setup.prompts.items()
+        if info.prompts.get(name) != one.digest
+    ]
     versions = [
         f"{name} is {now}, and was {before}"
         for name, now in setup.versions.items()
         if (before := info.versions.get(name, "absent")) != now
     ]
-    changed = [f"the prompt of the {name} has changed" for name in prompts]
-    return (*changed, *versions)
+    return (*prompts, *versions)
 
 
 def require_room(past: Past, config: Config) -> None:

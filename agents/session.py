@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from kernel_scientist.tools.evaluation import Comparison, Interval
-
 from .config import Config, Limits, load_config
 from .events import Event
-from .run import Run, RunStatus
+from .result import Best, SessionResult, recorded_result, with_experience
+from .run import Run
 
 if TYPE_CHECKING:
     from autogen_core.models import ChatCompletionClient
@@ -33,32 +29,10 @@ if TYPE_CHECKING:
     from .policies import Policy
     from .setup import AgentFactory, Setup
     from .stopping import StopSignal
+    from .telemetry.config import SpansConfig
     from .telemetry.otlp import LiveSpans
 
 __all__ = ["Best", "Session", "SessionResult", "recorded_result"]
-
-_SAME_REQUEST_S = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Best:
-    """The winner. `speedup` is over the starting kernel, from fresh pairs when `comparison` is there."""
-
-    candidate_id: str
-    path: Path
-    speedup: Interval
-    comparison: Comparison | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionResult:
-    """How a session ended. Exit codes: 0 improved, 3 nothing better, 4 a limit, 130 interrupted."""
-
-    run: Run
-    status: RunStatus
-    stop_reason: str
-    best: Best | None
-    exit_code: int
 
 
 @final
@@ -70,7 +44,8 @@ class Session:
     or an AutoGen client and overrides `model` for it; `agents` maps one to what makes another agent in its
     place. `kernel` is a file, or a name of the problem's; `judge` says how hard the judge looks. `policy` is
     a search policy's name, or one of your own (`policies.Policy`); `prompts` a folder of prompt files that
-    replace the bundled ones. Without a `problem` the target must be ``recorded:FILE``.
+    replace the bundled ones. With `learn` the findings are kept as experience in the knowledge base when
+    the session has ended. Without a `problem` the target must be ``recorded:FILE``.
     """
 
     def __init__(
@@ -93,6 +68,7 @@ class Session:
         prompts: str | Path | None = None,
         agents: Mapping[str, AgentFactory] | None = None,
         lanes: int | None = None,
+        learn: bool | None = None,
         config: Config | None = None,
         observer: Callable[[Event], None] | None = None,
     ) -> None:
@@ -109,6 +85,7 @@ class Session:
             "policy": policy if isinstance(policy, str) else None,
             "prompts": None if prompts is None else Path(prompts),
             "lanes": lanes,
+            "learn": learn,
         }
         self._config = (config or load_config()).replaced(
             {name: value for name, value in named.items() if value is not None}
@@ -124,6 +101,7 @@ class Session:
         self._agents = dict(agents or {})
         self._observer = observer
         self._resumed: Run | None = None
+        self._learn_anyway = False
         self._result: SessionResult | None = None
         self._cancelled = ""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -140,6 +118,9 @@ class Session:
         generations: int | None = None,
         knowledge: Library | None = None,
         limits: Limits | None = None,
+        prompts: str | Path | None = None,
+        otel: SpansConfig | None = None,
+        learn: bool | None = None,
         judge: JudgeSettings | None = None,
         models: Mapping[str, str | ChatCompletionClient] | None = None,
         agents: Mapping[str, AgentFactory] | None = None,
@@ -148,8 +129,9 @@ class Session:
     ) -> Session:
         """A session that goes on with a recorded run, with the run's own configuration.
 
-        `generations` and what `limits` sets replace the run's; objects passed in when it was made are passed
-        again. A run that is finished stays as it is. Raises `UsageError`.
+        `generations`, `prompts`, `learn` and what `limits` and `otel` set replace the run's; objects passed
+        in when it was made are passed again. A run that is finished stays as it is; with `learn` its findings
+        are kept. Raises `UsageError`.
         """
         from .resuming import config_of, kernel_of, problem_of
 
@@ -165,10 +147,18 @@ class Session:
             models=models,
             agents=agents,
             policy=policy,
-            config=config_of(run, generations=generations, limits=limits),
+            config=config_of(
+                run,
+                generations=generations,
+                limits=limits,
+                prompts=None if prompts is None else Path(prompts),
+                otel=otel,
+                learn=learn,
+            ),
             observer=observer,
         )
         session._resumed = run
+        session._learn_anyway = bool(learn)
         return session
 
     def run(self) -> SessionResult:
@@ -220,11 +210,11 @@ class Session:
         self, listener: Callable[[Event], None] | None = None, *, listen: bool = False
     ) -> SessionResult:
         # AutoGen takes most of a second to import; the command line needs it only here.
-        from .stopping import StopSignal
+        from .stopping import StopSignal, listen_to_signals
 
         self._loop, self._stop = asyncio.get_running_loop(), StopSignal()
         if listen:
-            _listen(self._stop)
+            listen_to_signals(self._stop)
         if self._cancelled:
             self._stop.set(self._cancelled)
         spans = self._live_spans()
@@ -255,7 +245,7 @@ class Session:
 
         setup = await self._prepare()
         try:
-            return await SessionLoop(setup, stop, observer).run()
+            return with_experience(await SessionLoop(setup, stop, observer).run(), setup.keeper)
         finally:
             await setup.close()
 
@@ -266,11 +256,11 @@ class Session:
         from .run_lock import RunLock
 
         if is_finished(run.info, self._config):
-            return recorded_result(run)
+            return self._finished(run)
         lock = RunLock(run)
         try:
             if is_finished(run.info, self._config):
-                return recorded_result(run)
+                return self._finished(run)
             past = read_past(run)
             require_room(past, self._config)
             setup = await self._prepare(sitting=past.sittings)
@@ -278,11 +268,26 @@ class Session:
                 require_same(run, setup)
                 past.notes = differences(run.info, setup)
                 cut_torn_end(run)
-                return await SessionLoop(setup, stop, observer, past=past, lock=lock).run()
+                result = await SessionLoop(setup, stop, observer, past=past, lock=lock).run()
+                return with_experience(result, setup.keeper)
             finally:
                 await setup.close()
         finally:
             lock.release(ended=run.is_over)
+
+    def _finished(self, run: Run) -> SessionResult:
+        """How a run that is over ended; what it found out is kept where this session was told to."""
+        result = recorded_result(run)
+        if not self._learn_anyway:
+            return result
+        if self._knowledge is not None:
+            from .setup import keeper_of
+
+            return with_experience(result, keeper_of(self._knowledge))
+        from kernel_scientist.knowledge import KnowledgeBase
+
+        with KnowledgeBase.open(chroma=self._config.chroma) as base:
+            return with_experience(result, base)
 
     async def _prepare(self, *, sitting: int = 0) -> Setup:
         from .setup import prepare
@@ -300,33 +305,3 @@ class Session:
             agents=self._agents,
             sitting=sitting,
         )
-
-
-def recorded_result(run: Run) -> SessionResult:
-    """How a run that is over ended, from its files."""
-    info = run.info
-    best = None
-    if info.best is not None:
-        best = Best(info.best.candidate_id, run.path / info.best.path, info.best.speedup, run.confirmation)
-    return SessionResult(run, info.status, info.stop_reason, best, info.exit_code or 0)
-
-
-def _listen(stop: StopSignal) -> None:
-    """Let Ctrl-C and SIGTERM set `stop` until the loop is closed, a second Ctrl-C hurry it.
-
-    One that comes with the first is the same request: `timeout` signals the process and then its group.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return
-    loop = asyncio.get_running_loop()
-
-    def interrupt() -> None:
-        stop.set("interrupted")
-        loop.call_later(_SAME_REQUEST_S, loop.add_signal_handler, signal.SIGINT, hurry)
-
-    def hurry() -> None:
-        stop.hurry()
-        loop.remove_signal_handler(signal.SIGINT)
-
-    loop.add_signal_handler(signal.SIGINT, interrupt)
-    loop.add_signal_handler(signal.SIGTERM, stop.set, "terminated")

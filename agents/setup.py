@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from .models.recording import RecordingClient
 
-__all__ = ["AGENTS", "AgentFactory", "Setup", "prepare"]
+__all__ = ["AGENTS", "AgentFactory", "Setup", "keeper_of", "prepare"]
 
 AGENTS = (SELECTOR, RESEARCHER, CODER, BENCHMARKER)
 
@@ -44,7 +44,7 @@ AgentFactory = Callable[[Lab, "RecordingClient"], ScientistAgent]
 @dataclass(slots=True)
 class Setup:
     """The parts of a session. `models` has one entry for each agent, `agents` those that the caller replaces;
-    `owned` is closed at the end."""
+    `owned` is closed at the end; `keeper` is where experience is kept, where that is asked for."""
 
     config: Config
     problem: Problem
@@ -57,6 +57,7 @@ class Setup:
     prompts: Mapping[str, Prompt]
     agents: dict[str, AgentFactory] = field(default_factory=dict[str, AgentFactory])
     owned: KnowledgeBase | None = None
+    keeper: KnowledgeBase | None = None
     versions: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -90,6 +91,8 @@ async def prepare(
     A `sitting` after the first draws other shapes and inputs than those before.
     """
     _require_agents(agents or {}, "replace")
+    if config.learn and knowledge is not None:
+        keeper_of(knowledge)
     prompts = load_prompts(config.prompts)
     search = make_policy(config.policy) if policy is None else policy
     if problem is None or isinstance(problem, str):
@@ -107,11 +110,7 @@ async def prepare(
     for one in {id(item): item for item in opened.values()}.values():
         if one.check is not None:
             await one.check()
-    owned: KnowledgeBase | None = None
-    if knowledge is None:
-        from kernel_scientist.knowledge import KnowledgeBase
-
-        knowledge = owned = KnowledgeBase.open(chroma=config.chroma)
+    library, owned, keeper = _open_library(config, knowledge)
     return Setup(
         config=config,
         problem=loaded,
@@ -120,12 +119,37 @@ async def prepare(
         judge=Judge(loaded, place, start, settings=settings, seed=_seed(config.seed, sitting)),
         models=opened,
         agents=dict(agents or {}),
-        library=knowledge,
+        library=library,
         policy=search,
         prompts=prompts,
         owned=owned,
+        keeper=keeper,
         versions=_versions(),
     )
+
+
+def keeper_of(library: Library) -> KnowledgeBase:
+    """The knowledge base that a library passed in is. Raises `UsageError` where it is none."""
+    from kernel_scientist.knowledge import KnowledgeBase
+
+    if isinstance(library, KnowledgeBase):
+        return library
+    raise UsageError(
+        "Findings are kept in a knowledge base, and the library passed in is none; pass a KnowledgeBase, "
+        "or leave out 'learn'."
+    )
+
+
+def _open_library(
+    config: Config, knowledge: Library | None
+) -> tuple[Library, KnowledgeBase | None, KnowledgeBase | None]:
+    """The library, the one of ours that is to be closed, and the one that is to learn."""
+    from kernel_scientist.knowledge import KnowledgeBase
+
+    if knowledge is not None:
+        return knowledge, None, keeper_of(knowledge) if config.learn else None
+    ours = KnowledgeBase.open(chroma=config.chroma)
+    return ours, ours, ours if config.learn else None
 
 
 def _load_kernel(problem: Problem, kernel: str | Path | None) -> Kernel:

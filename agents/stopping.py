@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast, final
 
 from .interrupts import Halted, Interrupted
 
-__all__ = ["GRACE_S", "StopSignal", "in_thread"]
+__all__ = ["GRACE_S", "StopSignal", "in_thread", "listen_to_signals"]
 
 T = TypeVar("T")
 
 GRACE_S = 10.0
 """So long an evaluation in flight may still take when the session is asked to stop."""
+
+_SAME_REQUEST_S = 0.5
 
 
 @final
@@ -121,3 +124,24 @@ async def in_thread(work: Callable[[], T]) -> T:
 
     threading.Thread(target=body, name="judge", daemon=True).start()
     return await done
+
+
+def listen_to_signals(stop: StopSignal) -> None:
+    """Let Ctrl-C and SIGTERM set `stop` until the loop is closed, a second Ctrl-C hurry it.
+
+    One that comes with the first is the same request: `timeout` signals the process and then its group.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        stop.set("interrupted")
+        loop.call_later(_SAME_REQUEST_S, loop.add_signal_handler, signal.SIGINT, hurry)
+
+    def hurry() -> None:
+        stop.hurry()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    loop.add_signal_handler(signal.SIGTERM, stop.set, "terminated")

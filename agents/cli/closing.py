@@ -208,6 +208,7 @@ def closing_values(result: SessionResult) -> dict[str, Any]:
         "accepted": facts.accepted,
         "totals": info.totals.model_dump(mode="json"),
         "best": _best_values(run),
+        "learnt": result.learnt or None,
         "resume": resume_command(run.path) if info.status in _RESUMABLE else None,
         **learnt_values(run.candidates()),
         "timings": TypeAdapter(tuple[ShapeTiming, ...]).dump_python(tuple(timings), mode="json"),

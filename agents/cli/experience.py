@@ -11,15 +11,14 @@ import click
 from .adding import SOME_FAILED
 from .chroma import chroma_option
 from .knowledge import open_knowledge
-from .output import echo, json_option, print_json, remark
+from .output import echo, json_option, print_json
 from .places import resolve_runs_dir, runs_dir_option
 from .text import count, one_line
 
 if TYPE_CHECKING:
-    from kernel_scientist.agents import Run
     from kernel_scientist.knowledge import AddItem
 
-__all__ = ["learn", "learn_afterwards"]
+__all__ = ["learn"]
 
 
 @click.command()
@@ -44,19 +43,6 @@ def learn(run: str, runs_dir: Path | None, as_json: bool) -> int:
     else:
         echo(_told(item))
     return SOME_FAILED if item.status == "failed" else 0
-
-
-def learn_afterwards(run: Run, chroma: str | None) -> None:
-    """Store a run's findings when its session has ended; a failure is said, and costs no result."""
-    from kernel_scientist.agents.experience import learn as store
-    from kernel_scientist.knowledge import KnowledgeBase
-    from kernel_scientist.sandbox.errors import KernelScientistError
-
-    try:
-        with KnowledgeBase.open(chroma=chroma) as base:
-            remark(_told(store(run, base)))
-    except (KernelScientistError, OSError) as error:
-        remark(f"nothing was learnt of this run: {one_line(str(error))}")
 
 
 def _told(item: AddItem) -> str:

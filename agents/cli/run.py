@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from .chroma import chroma_address, chroma_option
-from .output import echo_all, json_option, print_json
+from .output import json_option
+from .session_options import configuration_keys, hold_session, report, session_options
 
-if TYPE_CHECKING:
-    from kernel_scientist.agents import Event
-
-__all__ = ["run", "seconds"]
-
-_LENGTH = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
-
-
-def seconds(text: str) -> float:
-    """The seconds of a length of time such as ``90``, ``90s``, ``30m`` or ``1h30m``."""
-    match = _LENGTH.fullmatch(text.strip())
-    total = 0.0
-    if match is not None:
-        for part, unit in zip(match.groups(), (3600, 60, 1), strict=True):
-            total += float(part or 0) * unit
-    if total <= 0:
-        raise click.BadParameter(f"'{text}' is not a length of time; write it like 90s, 30m or 1h30m")
-    return total
+__all__ = ["run"]
 
 
 @click.command()
@@ -52,60 +34,21 @@ def seconds(text: str) -> float:
     "  [default: paper]",
 )
 @chroma_option
-@click.option(
-    "--prompts",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="A folder of prompt files (selector.md ...) that replace the bundled ones.",
-)
 @click.option("--generations", type=int, metavar="N", help="How many generations at most.  [default: 4]")
 @click.option("--experiments", type=int, metavar="N", help="Experiments in a generation.  [default: 3]")
 @click.option("--lanes", type=int, metavar="N", help="Generations that go on side by side.  [default: 1]")
-@click.option(
-    "--max-time",
-    type=seconds,
-    metavar="TIME",
-    help="Stop after this time, such as 90s, 30m or 1h30m; a bare number is in seconds.",
-)
-@click.option("--max-evaluations", type=int, metavar="N", help="Stop after so many judged candidates.")
-@click.option("--max-tokens", type=int, metavar="N", help="Stop after so many model tokens.")
-@click.option("--max-cost", type=float, metavar="USD", help="Stop after so many US dollars.")
+@session_options()
 @click.option("--no-sandbox", is_flag=True, help="Go on where this machine has no cage for candidates.")
 @click.option("--seed", type=int, metavar="N", help="Seed of the judge's draws and of the offline model.")
-@click.option(
-    "--otel", metavar="URL", help="Send spans to this OTLP collector as the run goes on (extra `otel`)."
-)
-@click.option("--otel-content", is_flag=True, help="Let the spans hold what was said, asked and answered.")
 @click.option(
     "--runs-dir", metavar="DIR", type=click.Path(path_type=Path), help="Where runs are kept.  [default: runs]"
 )
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a configuration key; may be repeated."
 )
-@click.option("--learn", is_flag=True, help="Keep the findings as experience, as 'knowledge learn' does.")
 @json_option
 def run(
-    problem: str | None,
-    kernel: str | None,
-    target: str | None,
-    model: str | None,
-    policy: str | None,
-    prompts: Path | None,
-    generations: int | None,
-    experiments: int | None,
-    lanes: int | None,
-    max_time: float | None,
-    max_evaluations: int | None,
-    max_tokens: int | None,
-    max_cost: float | None,
-    no_sandbox: bool,
-    seed: int | None,
-    otel: str | None,
-    otel_content: bool,
-    runs_dir: Path | None,
-    sets: tuple[str, ...],
-    learn: bool,
-    as_json: bool,
+    problem: str | None, kernel: str | None, sets: tuple[str, ...], as_json: bool, **given: object
 ) -> int:
     """Let the agents make a kernel of PROBLEM faster.
 
@@ -120,48 +63,10 @@ def run(
     """
     from kernel_scientist.agents import Session, load_config
 
-    from .closing import closing_lines, closing_values
-    from .places import naming_the_run
-    from .progress import open_display
-
-    config = load_config(
-        sets=sets,
-        flags={
-            "target": target,
-            "model": model,
-            "policy": policy,
-            "prompts": prompts,
-            "chroma": chroma_address(),
-            "generations": generations,
-            "experiments": experiments,
-            "lanes": lanes,
-            "runs_dir": runs_dir,
-            "seed": seed,
-            "otel.endpoint": otel,
-            "otel.content": otel_content or None,
-            "allow_no_sandbox": no_sandbox or None,
-            "limits.max_time_s": max_time,
-            "limits.max_evaluations": max_evaluations,
-            "limits.max_tokens": max_tokens,
-            "limits.max_cost_usd": max_cost,
-        },
+    config = load_config(sets=sets, flags=configuration_keys({**given, "chroma": chroma_address()}))
+    result, _ = hold_session(
+        lambda observe: Session(problem, kernel=kernel, config=config, observer=observe),
+        config.runs_dir,
+        config.limits.max_time_s,
     )
-    with (
-        naming_the_run(config.runs_dir) as notice,
-        open_display(config.limits.max_time_s) as display,
-    ):
-
-        def observe(event: Event) -> None:
-            notice(event)
-            display.show(event)
-
-        result = Session(problem, kernel=kernel, config=config, observer=observe).run()
-    if as_json:
-        print_json(closing_values(result))
-    else:
-        echo_all(closing_lines(result))
-    if learn:
-        from .experience import learn_afterwards
-
-        learn_afterwards(result.run, config.chroma)
-    return result.exit_code
+    return report(result, as_json=as_json)

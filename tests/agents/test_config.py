@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel_scientist.agents import load_config
+from kernel_scientist.agents import Config, Session, load_config
 from kernel_scientist.agents.config import Price
 from kernel_scientist.sandbox.errors import UsageError
 
@@ -40,6 +40,11 @@ def test_later_sources_win_and_all_are_joined(tmp_path: Path) -> None:
         (["generations"], "KEY=VALUE"),
         (['prompts="a\\u0000b"'], "'prompts' holds a null character"),
         (["generations=many"], "'generations'"),
+        (["lanes=true"], "'lanes' must be a whole number; it is True"),
+        (["limits.max_tokens=false"], "'limits.max_tokens' must be a whole number"),
+        (["models.timeout_s=true"], "'models.timeout_s' must be a number"),
+        (["models.coder.max_output_tokens=true"], "must be a whole number"),
+        (["models.prices.m={input=true, output=1}"], "must be a number"),
         (["generations=0"], "'generations'"),
         (["limits.max_cost_usd=-1"], "'limits.max_cost_usd'"),
         (["models.coder.reasoning_effort=huge"], "must be one of 'none', 'minimal', 'low'"),
@@ -184,3 +189,14 @@ def test_a_configuration_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "kernel-scientist.toml")
     with pytest.raises(UsageError, match="not a regular file"):
         load_config(folder=tmp_path, environ={})
+
+
+def test_a_script_cannot_give_a_truth_value_for_a_number_either() -> None:
+    with pytest.raises(UsageError, match="'lanes' must be a whole number"):
+        Session("matmul", lanes=True, config=Config())
+
+
+def test_files_are_kept_by_their_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = load_config(environ={}, sets=["prompts=mine", "models.prices_file=prices.toml"])
+    assert (config.prompts, config.models.prices_file) == (tmp_path / "mine", tmp_path / "prices.toml")

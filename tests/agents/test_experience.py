@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from autogen_core import FunctionCall
 from autogen_core.models import LLMMessage
 
+from kernel_scientist.agents import Limits, Run, Session, SessionResult
 from kernel_scientist.agents import events as ev
 from kernel_scientist.agents.experience import experience_of, learn
 from kernel_scientist.agents.models.scripted import request_of
 from kernel_scientist.agents.requests import ResearchRequest
 from kernel_scientist.knowledge import FakeEmbedder, KnowledgeBase
 from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.tools.targets.fake import FakeTarget
 
-from .conftest import Hold
+from .conftest import Hold, times
 from .runs import PaidModel, reply_to
 
 
@@ -113,3 +116,48 @@ def test_what_a_model_wrote_cannot_become_a_heading_or_a_source(hold: Hold) -> N
     assert "# Lies" in text
     assert len([line for line in text.splitlines() if line.startswith("#")]) == len(judged)
     assert text.count("[c0001]") == 1
+
+
+def _goes_on(run: Run, base: KnowledgeBase, **arguments: Any) -> SessionResult:
+    session = Session.resume(run, target=FakeTarget(times), knowledge=base, **arguments)
+    return session.run()
+
+
+def test_a_session_learns_when_it_has_ended_and_its_resumed_run_does_so_once(
+    hold: Hold, base: KnowledgeBase
+) -> None:
+    stopped = hold(generations=2, knowledge=base, learn=True, limits=Limits(max_evaluations=2)).result
+    assert stopped.exit_code == 4 and stopped.learnt.startswith("Added: ")
+
+    ended = _goes_on(stopped.run, base, limits=Limits(max_evaluations=100))
+
+    assert ended.status == "improved" and ended.learnt.startswith("Replaced: ")
+    (document,) = base.documents()
+    assert document.id in ended.learnt
+    text = (base.path / "experience" / f"{ended.run.id}.md").read_text()
+    judged = [one for one in ended.run.candidates() if one.finding is not None]
+    assert len(judged) > 2 and all(f"Candidate {one.id}" in text for one in judged)
+
+
+def test_a_finished_run_is_learnt_from_when_it_is_asked_for_and_stays_as_it_is(
+    hold: Hold, base: KnowledgeBase
+) -> None:
+    run = hold(generations=1).run
+    before = (run.path / "events.jsonl").read_bytes()
+
+    assert _goes_on(run, base).learnt == "" and not base.documents()
+    assert _goes_on(run, base, learn=True).learnt.startswith("Added: ")
+    assert (run.path / "events.jsonl").read_bytes() == before
+
+
+def test_a_failure_to_learn_is_said_and_costs_no_result(hold: Hold, base: KnowledgeBase) -> None:
+    (base.path / "experience").write_text("in the way")
+    held = hold(generations=1, knowledge=base, learn=True)
+    assert held.result.exit_code == 0
+    assert held.result.learnt.startswith("Nothing was learnt of this run: ")
+
+
+def test_a_library_that_keeps_nothing_cannot_learn(hold: Hold, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="pass a KnowledgeBase"):
+        hold(learn=True)
+    assert not (tmp_path / "runs").exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +199,39 @@ def test_what_figures_depend_on_must_be_as_it_was(
         resume(run)
     assert (run.path / "events.jsonl").read_bytes() == record
     assert run.info.status == "interrupted"
+
+
+def _prompts(folder: Path, words: str) -> Path:
+    bundled = resources.files("kernel_scientist.agents") / "prompts" / "coder.md"
+    folder.mkdir(exist_ok=True)
+    (folder / "coder.md").write_text(bundled.read_text(encoding="utf-8") + words)
+    return folder
+
+
+def test_a_prompt_that_has_changed_is_told_by_its_hash_and_recorded(whole: Run, tmp_path: Path) -> None:
+    run = cut_copy(whole, tmp_path, 9)
+    before = run.info.prompts
+    folder = _prompts(tmp_path / "prompts", "Be brief.\n")
+
+    resume(run, prompts=folder)
+
+    after = run.info.prompts
+    assert {name for name in after if after[name] != before[name]} == {"coder"}
+    (resumed,) = [event for event in run.events() if isinstance(event, ev.RunResumed)]
+    said = f"its hash is {after['coder'][:12]}, and was {before['coder'][:12]}"
+    assert [note for note in resumed.notes if "coder" in note and said in note]
+    assert said in (run.path / "report.md").read_text()
+
+
+def test_prompts_that_are_gone_are_a_sentence_and_others_can_be_given(whole: Run, tmp_path: Path) -> None:
+    run = cut_copy(whole, tmp_path, 9)
+    resume(run, prompts=_prompts(tmp_path / "prompts", "Be brief.\n"), limits=Limits(max_evaluations=1))
+    shutil.rmtree(tmp_path / "prompts")
+
+    with pytest.raises(UsageError, match=r"--prompts .*prompts: is not a folder"):
+        resume(run, limits=Limits(max_evaluations=100))
+    again = _prompts(tmp_path / "others", "Be brief.\n")
+    assert resume(run, prompts=again, limits=Limits(max_evaluations=100)).status == "not_improved"
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,19 @@ def test_the_transcript_of_the_session_shows_all_four_agents(command: Command, e
     assert "looked up" in shown.out
 
 
+def test_resume_learns_from_a_finished_run_and_refuses_a_bad_collector(
+    command: Command, ended: Ended, tmp_path: Path
+) -> None:
+    home = {"KERNEL_SCIENTIST_HOME": str(tmp_path)}
+    learnt = command("resume", "last", "--learn", "--json", cwd=ended.folder, env=home)
+    assert learnt.code == ended.done.code, learnt.err
+    assert learnt.json["learnt"].startswith("Added: ") and "of experience" in learnt.err
+
+    more = ("--generations", "2", "--otel", "collector")
+    refused = command("resume", "last", *more, cwd=ended.folder, env=home)
+    assert refused.code == 2 and "collector" in refused.err
+
+
 def test_ctrl_c_ends_the_session_with_exit_code_130_and_a_whole_record(tmp_path: Path) -> None:
     write_problem(tmp_path / "scaling")
     process = subprocess.Popen(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_scientist.agents.cli.run import seconds
+from kernel_scientist.agents.cli.session_options import seconds
 from kernel_scientist.agents.cli.text import clean, columns, duration, interval, one_line, time_text
 from kernel_scientist.tools.evaluation import Interval
 
