@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -255,10 +255,15 @@ class Run:
         lines = "1 damaged line" if damaged == 1 else f"{damaged} damaged lines"
         return [f"{lines} of {file} passed over."] if damaged else []
 
-    def missing_files(self) -> list[str]:
-        """Which kernels that the run names are not in its folder, as sentences; normally none."""
-        named = [one.path for one in self.candidates()]
-        if self.info.best is not None:
+    def missing_files(self, kernels: Iterable[str] | None = None) -> list[str]:
+        """Which kernels that the run names are not in its folder, as sentences; normally none.
+
+        `kernels` are the paths of all candidates, where they are known already.
+        """
+        if kernels is None:
+            kernels = [str(one.path) for one in self.candidates()]
+        named = [self.path / one for one in kernels]
+        if not self.damage and self.info.best is not None:
             named.append(self.path / self.info.best.path)
         gone = [path for path in named if not path.is_file()]
         if not gone:

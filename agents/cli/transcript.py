@@ -17,6 +17,7 @@ from .transcript_filters import filter_options, select_entries
 if TYPE_CHECKING:
     from kernel_scientist.agents import Run
     from kernel_scientist.agents.transcript.filters import EventFilter
+    from kernel_scientist.agents.transcript.opened import OpenedRun
     from kernel_scientist.agents.transcript.record import Entry, Record
 
 __all__ = ["list_command", "show", "tail", "transcript"]
@@ -105,23 +106,27 @@ def show(run: str, wanted: EventFilter, no_diff: bool, runs_dir: Path | None, as
     from .story import story_lines
 
     opened = OpenedRun.of(Run.open(run, runs_dir=resolve_runs_dir(runs_dir)))
-    info = opened.run.info
-    entries = select_entries(opened, wanted)
-    events = opened.record.events(entries)
-    faults = [*opened.record.faults(), *opened.run.missing_files()]
+    info = opened.info
+    events = opened.record.events(select_entries(opened, wanted))
     if as_json:
         told = [one.model_dump(mode="json") for one in events]
-        print_json({"run": info.model_dump(mode="json"), "events": told, "faults": faults})
+        values = None if info is None else info.model_dump(mode="json")
+        print_json({"run": values, "events": told, "faults": _faults(opened)})
         return 0
     for line, style in story_lines(opened.run, events, diffs=not no_diff):
         echo(line, style)
-    if not wanted.is_set and info.status != "running":
+    if not wanted.is_set and info is not None and info.status != "running":
         echo()
         echo("the outcome", "heading")
         echo_all(run_lines(opened.run))
-    for fault in faults:
+    for fault in _faults(opened):
         remark(fault)
     return 0
+
+
+def _faults(opened: OpenedRun) -> list[str]:
+    damage = opened.run.damage
+    return [*([damage] if damage else []), *opened.record.faults(), *opened.missing_files()]
 
 
 @click.command()
@@ -160,10 +165,13 @@ def tail(
     _print_events(record, past[max(0, len(past) - lines) :], as_json)
     while follow and not (record.entries and record.entries[-1].kind == "run_finished"):
         # Asked before the look, so that nothing is missed of what was written until then.
-        info = opened.run.info
+        info = opened.info
         read = len(record.entries)
         new = record.refresh()
         _print_events(record, wanted.select(record.entries[read:], opened.summary.verdicts), as_json)
+        if info is None:
+            remark(opened.run.damage)
+            break
         if info.status != "running" and not new:
             remark(f"The run is over ({info.status}): {info.stop_reason}.")
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 from urllib.parse import quote as url_quote
 
@@ -61,6 +62,8 @@ def view(
         else:
             echo(address)
         sys.stdout.flush()
+        # By the time that a browser asks, most of a long record has been read.
+        threading.Thread(target=server.api.prepare, args=(folder.name,), daemon=True).start()
         remark("Open this address in a browser on this machine; Ctrl-C ends the page.")
         if wanted if wanted is not None else _on_a_desktop():
             _open(address)

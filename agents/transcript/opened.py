@@ -72,13 +72,22 @@ class OpenedRun:
             told = []
         return [damage, *told] if damage else told
 
+    def missing_files(self) -> list[str]:
+        """Which kernels that the record names are not in the run's folder, as a sentence; normally none."""
+        return self.run.missing_files([row.path for row in self.summary.candidates.values()])
+
 
 @final
 class RunShelf:
-    """The runs of one folder by id. A run is a folder in it, never a link to somewhere else."""
+    """The runs of one folder by id. A run is a folder in it, never a link to somewhere else.
 
-    def __init__(self, folder: Path) -> None:
+    Of the runs that were opened the latest are kept open, as many as have `most_events` together and at least
+    one; a run that was let go is opened again when it is asked for.
+    """
+
+    def __init__(self, folder: Path, *, most_events: int = 250_000) -> None:
         self.folder = folder
+        self._most_events = most_events
         self._opened: dict[str, OpenedRun] = {}
         self._lock = threading.Lock()
 
@@ -88,17 +97,36 @@ class RunShelf:
 
     def open(self, run_id: str) -> OpenedRun:
         """The run of exactly that id, read as far as it goes. Raises `UsageError`."""
+        run = self.find(run_id)
+        with self._lock:
+            opened = self._opened.pop(run_id, None) or OpenedRun.of(run)
+            # What was asked for last stands last.
+            self._opened[run_id] = opened
+        with opened.lock:
+            opened.refresh()
+        with self._lock:
+            self._let_go()
+        return opened
+
+    def find(self, run_id: str) -> Run:
+        """The run of exactly that id, not opened yet. Raises `UsageError`."""
         run = Run(self.folder / run_id)
         named = bool(run_id) and "/" not in run_id and not run_id.startswith(".") and "\0" not in run_id
         if not named or len(os.fsencode(run_id)) > _LONGEST_NAME or not self._is_folder(run):
             raise UsageError(f"There is no run '{run_id}' here.")
-        with self._lock:
-            opened = self._opened.get(run_id)
-            if opened is None:
-                opened = self._opened[run_id] = OpenedRun.of(run)
-        with opened.lock:
-            opened.refresh()
-        return opened
+        return run
+
+    def is_open(self, run_id: str) -> bool:
+        """Whether the run's record has been read already."""
+        return run_id in self._opened
+
+    def _let_go(self) -> None:
+        events = sum(len(opened.record.entries) for opened in self._opened.values())
+        for name, opened in list(self._opened.items())[:-1]:
+            if events <= self._most_events:
+                return
+            events -= len(opened.record.entries)
+            del self._opened[name]
 
     def _is_folder(self, run: Run) -> bool:
         return run.path.is_dir() and self._is_inside(run)

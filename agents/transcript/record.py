@@ -1,12 +1,13 @@
 """``events.jsonl`` by byte offsets: read once, followed as it grows, any event fetched again by its `seq`.
 
-A damaged line is passed over and counted; what stands after the last newline is not read yet.
+A damaged line is passed over and counted, also one that turns out to be damaged only when it is read whole;
+what stands after the last newline is not read yet.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -21,7 +22,7 @@ from .subjects import agent_of, candidates_of, lane_of
 
 __all__ = ["Entry", "Record"]
 
-_BLOCK = 1 << 20
+_BUFFER = 1 << 16
 
 
 @dataclass(slots=True)
@@ -59,6 +60,7 @@ class Record:
         """Forget what was read; the next `refresh` begins anew."""
         self.entries: list[Entry] = []
         self.damaged = 0
+        self._unreadable: set[int] = set()
         self.unfinished = False
         self.size = 0
         self._places: dict[int, int] = {}
@@ -96,25 +98,25 @@ class Record:
         except OSError as error:
             raise UsageError(f"{self.path}: cannot be read ({error.strerror}).") from None
         before = len(self.entries)
-        with explained("read the record", self.path), os.fdopen(handle, "rb") as file:
+        # A buffer that is small enough to be used again and again: fresh memory costs more than the reading.
+        with explained("read the record", self.path), os.fdopen(handle, "rb", _BUFFER) as file:
             file.seek(self.size)
-            rest = b""
-            while block := file.read(_BLOCK):
-                *lines, rest = (rest + block).split(b"\n")
-                for line in lines:
+            self.unfinished = False
+            for line in file:
+                self.unfinished = not line.endswith(b"\n")
+                if not self.unfinished:
                     self._take(line)
-            self.unfinished = bool(rest)
         return len(self.entries) - before
 
     def _take(self, line: bytes) -> None:
-        offset, self.size = self.size, self.size + len(line) + 1
+        offset, self.size = self.size, self.size + len(line)
         try:
             event = ev.parse_event(line)
         except ValueError:
             self.damaged += 1
             return
         entry = Entry(
-            event.seq, offset, len(line), event.kind, event.generation,
+            event.seq, offset, len(line) - 1, event.kind, event.generation,
             lane_of(event), agent_of(event), candidates_of(event),
         )  # fmt: skip
         self._places[event.seq] = len(self.entries)
@@ -127,6 +129,9 @@ class Record:
         """A turn's calls do not name the candidate: the Coder's makes one, the Benchmarker's has one."""
         lane = entry.lane
         match event:
+            # The most frequent kind first: to find that a value is of another class takes pydantic long.
+            case ev.ModelCall() | ev.ToolCall() | ev.PassagesRetrieved():
+                self._turns.setdefault(lane, []).append(entry)
             case ev.SpeakerSelected():
                 self._turns[lane] = [entry]
                 self._subjects.pop(lane, None)
@@ -137,8 +142,6 @@ class Record:
                 self._slots[lane, entry.generation, event.slot] = event.candidate_id
                 for earlier in self._turns.pop(lane, []):
                     earlier.candidates = earlier.candidates or (event.candidate_id,)
-            case ev.ModelCall() | ev.ToolCall() | ev.PassagesRetrieved():
-                self._turns.setdefault(lane, []).append(entry)
             case ev.MessageSent():
                 self._turns.pop(lane, None)
             case _:
@@ -154,10 +157,24 @@ class Record:
     def event(self, seq: int) -> ev.Event | None:
         """The event of that number, read again; ``None`` where there is none."""
         entry = self.entry(seq)
-        return None if entry is None else next(self.events([entry]))
+        return None if entry is None else next(self.events([entry]), None)
 
-    def events(self, entries: list[Entry]) -> Iterator[ev.Event]:
+    def events(self, entries: Sequence[Entry]) -> Iterator[ev.Event]:
         """The events of these entries, read again."""
+        return (event for _, event in self.pairs(entries))
+
+    def pairs(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, ev.Event]]:
+        """The entries with their events, read again."""
+        for entry, line in self.lines(entries):
+            try:
+                event = ev.parse_event(line)
+            except ValueError:
+                self._unreadable.add(entry.seq)
+                continue
+            yield entry, event
+
+    def lines(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        """The entries with their lines as they stand in the record."""
         if not entries:
             return
         with explained("read the record", self.path):
@@ -165,7 +182,7 @@ class Record:
         with os.fdopen(handle, "rb") as file:
             for entry in entries:
                 file.seek(entry.offset)
-                yield ev.parse_event(file.read(entry.length))
+                yield entry, file.read(entry.length)
 
     def faults(self) -> list[str]:
         """What is wrong with the record, as sentences; normally nothing."""
@@ -174,6 +191,6 @@ class Record:
         if not self.entries and not self.damaged:
             return [f"The record {self.path} is empty; what the agents did cannot be shown."]
         # A line without its end is one that the writer was killed in.
-        damaged = self.damaged + self.unfinished
+        damaged = self.damaged + self.unfinished + len(self._unreadable)
         lines = "1 damaged line" if damaged == 1 else f"{damaged} damaged lines"
         return [f"{lines} of {self.path} passed over."] if damaged else []

@@ -5,13 +5,13 @@ from __future__ import annotations
 from kernel_scientist.sandbox.errors import UsageError
 
 from .. import events as ev
-from ..run import BestKernel, Run
+from ..run import BestKernel, Run, RunInfo
 from .opened import OpenedRun
 from .story import evidence_values, row_values, story_values
 from .summary import CandidateRow
 from .values import Json, evaluation_values, interval_values
 
-__all__ = ["candidate_values", "cost_values", "overview_values", "run_row"]
+__all__ = ["brief_values", "candidate_values", "cost_values", "overview_values", "run_row"]
 
 _POINTS = 240
 
@@ -49,7 +49,7 @@ def overview_values(opened: OpenedRun) -> Json:
     started = summary.started
     return {
         "id": opened.run.id,
-        "run": None if info is None else info.model_dump(mode="json", exclude={"config", "prompts"}),
+        "run": _info_values(info),
         "path": str(opened.run.path),
         "live": info is not None and info.status == "running",
         "last_seq": record.last_seq,
@@ -72,6 +72,46 @@ def overview_values(opened: OpenedRun) -> Json:
         "errors": len(summary.errors),
         "seconds": summary.last_s,
     }  # fmt: skip
+
+
+def brief_values(run: Run) -> Json:
+    """Of `overview_values` what ``run.json`` alone says; the rest is there, and empty."""
+    try:
+        info = run.info
+    except UsageError:
+        info = None
+    best = None if info is None else info.best
+    claim = None if best is None else {**_claim(best), "tier": best.tier, "path": best.path}
+    live = info is not None and info.status == "running"
+    return {
+        "id": run.id,
+        "run": _info_values(info),
+        "path": str(run.path),
+        "live": live,
+        "faults": [run.damage] if run.damage else [],
+        "best": claim,
+        "counts": _counted(info),
+        "seconds": 0 if info is None else info.totals.seconds,
+    }
+
+
+def _info_values(info: RunInfo | None) -> Json | None:
+    return None if info is None else info.model_dump(mode="json", exclude={"config", "prompts"})
+
+
+def _counted(info: RunInfo | None) -> Json | None:
+    if info is None:
+        return None
+    totals = info.totals
+    return {
+        "candidates": totals.candidates,
+        "verdicts": {"accepted": totals.accepted},
+        "prompt_tokens": totals.prompt_tokens,
+        "completion_tokens": totals.completion_tokens,
+        # Whether they were counted here, only the record says.
+        "estimated": True,
+        "cost_usd": totals.cost_usd,
+    }
 
 
 def _leader(opened: OpenedRun, best: CandidateRow) -> Json:

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import os
 import sys
-from dataclasses import astuple
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, cast
@@ -140,21 +139,25 @@ _ROW = (
 )  # fmt: skip
 
 
+def _ends(interval: Interval | None) -> tuple[float, float, float, float] | None:
+    # dataclasses.astuple copies each figure; over many thousands that takes seconds.
+    return None if interval is None else (interval.value, interval.low, interval.high, interval.level)
+
+
 def _summary_values(summary: Summary) -> dict[str, Any]:
     return {
         "rows": [
             (
                 {name: getattr(row, name) for name in _ROW},
-                None if row.speedup is None else astuple(row.speedup),
+                _ends(row.speedup),
                 None if row.experiment is None else row.experiment.model_dump(),
             )
             for row in summary.candidates.values()
         ],
         "leads": [
-            (lead.seq, lead.at_s, lead.candidate_id, astuple(lead.speedup), lead.tier)
-            for lead in summary.leads
+            (lead.seq, lead.at_s, lead.candidate_id, _ends(lead.speedup), lead.tier) for lead in summary.leads
         ],
-        "calls": [astuple(call) for call in summary.calls],
+        "calls": summary.calls,
         "comparisons": [(*pair, seq) for pair, seq in summary.comparisons.items()],
         "passages": summary.passages,
         "errors": summary.errors,

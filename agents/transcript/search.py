@@ -16,7 +16,6 @@ from typing import Any, cast
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.sandbox.files import explained
 
-from .. import events as ev
 from .beneath import open_beneath
 from .filters import EventFilter
 from .record import Entry, Record
@@ -27,6 +26,7 @@ from .values import json_list
 __all__ = ["Hit", "search_record", "split_words"]
 
 _AROUND = 90
+_WINDOW = 1 << 16
 # Never spelt out: identifiers and figures in which nobody looks for a word.
 _SKIPPED = frozenset({"time", "key", "kernel_key", "baseline_key", "path", "kind", "type"})
 
@@ -64,34 +64,57 @@ def search_record(
     A candidate's source counts as part of the event that made it.
     """
     chosen = wanted or EventFilter()
-    verdicts = summary.verdicts if chosen.verdict is not None else {}
+    entries = record.entries
+    if chosen.is_set:
+        entries = chosen.select(entries, summary.verdicts if chosen.verdict is not None else {})
     # Only what JSON does not write otherwise can be ruled out in the bytes of the line.
     plain = [word.encode() for word in words if re.fullmatch(r"[ !#-\[\]-~]+", word)]
-    try:
-        handle = open_beneath(record.run.path, "events.jsonl")
-    except FileNotFoundError:
+    for entry, line in _candidate_lines(record, entries, plain):
+        hit = _hit(entry, _texts_of(line), words) if line else None
+        if hit is None and entry.kind == "candidate_created":
+            row = summary.candidates.get(entry.candidates[0])
+            hit = None if row is None else _in_source(record, entry, row.path, words)
+        if hit is not None:
+            yield hit
+
+
+def _candidate_lines(
+    record: Record, entries: list[Entry], plain: list[bytes]
+) -> Iterator[tuple[Entry, bytes]]:
+    """The entries whose lines hold all of `plain`, with the line; also those that made a candidate, then
+    with an empty line where it does not hold them."""
+    if not entries:
         return
-    with explained("read the record", record.path), os.fdopen(handle, "rb") as file:
-        for entry in record.entries:
-            if not chosen.wants(entry, verdicts):
-                continue
-            file.seek(entry.offset)
-            line = file.read(entry.length)
-            hit = None
-            lowered = line.lower()
-            if all(word in lowered for word in plain):
-                hit = _hit(entry, _texts(json.loads(line)), words)
-            if hit is None and entry.kind == "candidate_created":
-                hit = _in_source(record, entry, words)
-            if hit is not None:
-                yield hit
+    with explained("read the record", record.path):
+        handle = open_beneath(record.run.path, "events.jsonl")
+    with os.fdopen(handle, "rb") as file:
+        for window in _windows(entries):
+            start = window[0].offset
+            file.seek(start)
+            block = file.read(window[-1].offset + window[-1].length - start)
+            lowered = block.lower()
+            worth = all(word in lowered for word in plain)
+            for entry in window:
+                first, last = entry.offset - start, entry.offset - start + entry.length
+                if worth and all(lowered.find(word, first, last) >= 0 for word in plain):
+                    yield entry, block[first:last]
+                elif entry.kind == "candidate_created":
+                    yield entry, b""
 
 
-def _in_source(record: Record, entry: Entry, words: tuple[str, ...]) -> Hit | None:
-    event = record.event(entry.seq)
-    if not isinstance(event, ev.CandidateCreated):
-        return None
-    source = source_text(record.run, event.path).text
+def _windows(entries: list[Entry]) -> Iterator[list[Entry]]:
+    """The entries in groups that lie near each other, to be read and looked through at once."""
+    window: list[Entry] = []
+    for entry in entries:
+        if window and entry.offset + entry.length - window[0].offset > _WINDOW:
+            yield window
+            window = []
+        window.append(entry)
+    yield window
+
+
+def _in_source(record: Record, entry: Entry, path: str, words: tuple[str, ...]) -> Hit | None:
+    source = source_text(record.run, path).text
     return _hit(entry, [("source", source)], words) if source else None
 
 
@@ -109,6 +132,14 @@ def _hit(entry: Entry, texts: list[tuple[str, str]], words: tuple[str, ...]) -> 
         entry.seq, entry.kind, entry.agent, entry.generation, entry.candidates, field,
         _excerpt(text, words[0]),
     )  # fmt: skip
+
+
+def _texts_of(line: bytes) -> list[tuple[str, str]]:
+    try:
+        return _texts(json.loads(line))
+    except ValueError:
+        # It was an event when it was indexed; whoever has changed it since will find it told as damaged.
+        return []
 
 
 def _texts(value: Any, field: str = "") -> list[tuple[str, str]]:

@@ -23,6 +23,9 @@ def lane_of(event: ev.Event) -> int:
 def candidates_of(event: ev.Event) -> tuple[str, ...]:
     """The candidates that the event itself names."""
     match event:
+        # By far the most frequent kind; each class that is asked for in vain takes pydantic long.
+        case ev.ModelCall():
+            return ()
         case ev.CandidateCreated() | ev.EvaluationStarted() | ev.EvaluationFinished() | ev.BestChanged():
             return (event.candidate_id,)
         case ev.ComparisonFinished():

@@ -6,7 +6,7 @@ Only small facts are kept; sources, diffs, logs and passages are fetched from th
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import final
+from typing import NamedTuple, final
 
 from kernel_scientist.tools.evaluation import Evaluation, Interval
 
@@ -51,6 +51,11 @@ class CandidateRow:
     def accepted(self) -> bool:
         return self.verdict == "accepted"
 
+    @property
+    def last_seq(self) -> int:
+        """The last event that changed this line."""
+        return max(self.created_seq, self.judged_seq or 0, self.finding_seq or 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Lead:
@@ -63,9 +68,8 @@ class Lead:
     tier: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallUse:
-    """What one model call used, `at_s` seconds into the run."""
+class CallUse(NamedTuple):
+    """What one model call used, `at_s` seconds into the run. A long run has very many."""
 
     seq: int
     at_s: float
@@ -121,12 +125,15 @@ class Summary:
             self.start = at
         self.last_s = max(self.last_s, at - self.start)
         match event:
+            # The most frequent kind first: to find that a value is of another class takes pydantic long.
+            case ev.ModelCall():
+                self._call(event)
+            case ev.SpeakerSelected() | ev.EvaluationStarted():
+                return
             case ev.RunStarted():
                 self.started = event
             case ev.RunFinished():
                 self.finished = event
-            case ev.ModelCall():
-                self._call(event)
             case ev.ErrorRecorded():
                 self.errors.append(event.seq)
             case ev.PassagesRetrieved():

@@ -2,7 +2,9 @@
 
 runs                            the runs of the folder
 runs/ID                         the first screen
+runs/ID/brief                   what run.json alone says, at once; is the rest ready?
 runs/ID/candidates              every candidate in a line
+runs/ID/changed/SEQ             the candidates that changed after event SEQ, in a line each
 runs/ID/candidates/CID          one candidate with its source and evidence
 runs/ID/heads/N                 what to filter by, of the events after the N-th, as columns
 runs/ID/items/N                 the N-th hundred events as the conversation shows them
@@ -14,16 +16,18 @@ runs/ID/search?q=, search?q=    events that hold all words
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import islice
 from typing import final
 
-from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.errors import KernelScientistError, UsageError
 
+from ..run import Run
 from ..transcript.items import item_values
 from ..transcript.opened import OpenedRun, RunShelf
-from ..transcript.runs import candidate_values, cost_values, overview_values, run_row
+from ..transcript.runs import brief_values, candidate_values, cost_values, overview_values, run_row
 from ..transcript.search import search_record, split_words
 from ..transcript.story import row_values
 from ..transcript.values import Json
@@ -32,6 +36,8 @@ __all__ = ["PAGE_SIZE", "Api", "NotThere", "RunApi"]
 
 PAGE_SIZE = 100
 _HITS = 200
+_QUICK_BYTES = 8_000_000
+"""A record up to this size is read before anybody would notice."""
 
 
 class NotThere(UsageError):  # noqa: N818 - a state of what was asked for, named as one
@@ -52,6 +58,8 @@ class Api:
                 return {"runs": [run_row(run) for run in reversed(self._shelf.runs())]}
             case ["search"]:
                 return self._search_all(words)
+            case ["runs", run_id, "brief"]:
+                return self._brief(run_id)
             case ["runs", run_id, *rest]:
                 try:
                     opened = self._shelf.open(run_id)
@@ -61,6 +69,20 @@ class Api:
                     return RunApi(opened).get(rest, words)
             case _:
                 raise NotThere(f"There is nothing at '{path}'.")
+
+    def prepare(self, run_id: str) -> None:
+        """Read a run that will be asked for; what is wrong with it is told to whoever asks."""
+        with contextlib.suppress(KernelScientistError, OSError):
+            self._shelf.open(run_id)
+
+    def _brief(self, run_id: str) -> Json:
+        """What can be said of a run before its record has been read, which takes long where that is long."""
+        try:
+            run = self._shelf.find(run_id)
+        except UsageError as error:
+            raise NotThere(str(error)) from None
+        short = _record_bytes(run) <= _QUICK_BYTES
+        return {"ready": short or self._shelf.is_open(run_id), "about": brief_values(run)}
 
     def _search_all(self, words: str) -> Json:
         parts = split_words(words)
@@ -89,7 +111,10 @@ class RunApi:
                 return overview_values(opened)
             case ["candidates"]:
                 rows = opened.summary.candidates.values()
-                return {"candidates": [row_values(row) for row in rows], "best_id": opened.best_id}
+                values = [row_values(row) for row in rows]
+                return {"candidates": values, "best_id": opened.best_id, "last_seq": opened.record.last_seq}
+            case ["changed", number] if number.isascii() and number.isdigit():
+                return _changed(opened, int(number[:12]))
             case ["candidates", name]:
                 row = opened.summary.candidates.get(name)
                 if row is None:
@@ -108,6 +133,19 @@ class RunApi:
                 return _NUMBERED[what](opened, int(number[:12]))
             case _:
                 raise NotThere("There is nothing at this path.")
+
+
+def _record_bytes(run: Run) -> int:
+    try:
+        return (run.path / "events.jsonl").stat().st_size
+    except OSError:
+        return 0
+
+
+def _changed(opened: OpenedRun, since: int) -> Json:
+    rows = opened.summary.candidates.values()
+    changed = [row_values(row) for row in rows if row.last_seq > since]
+    return {"candidates": changed, "best_id": opened.best_id, "last_seq": opened.record.last_seq}
 
 
 def _hits(opened: OpenedRun, words: tuple[str, ...], most: int) -> list[Json]:
@@ -131,8 +169,7 @@ def _heads(opened: OpenedRun, start: int) -> Json:
 
 def _items(opened: OpenedRun, page: int) -> Json:
     entries = opened.record.entries[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
-    events = opened.record.events(entries) if entries else iter(())
-    pairs = zip(entries, events, strict=True)
+    pairs = opened.record.pairs(entries)
     return {"items": [item_values(opened.record, opened.summary, entry, event) for entry, event in pairs]}
 
 

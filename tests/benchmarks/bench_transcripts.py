@@ -1,8 +1,8 @@
 """How a very long run reads: 100,000 events and 5,000 candidates, in the terminal and in the real Chromium.
 
-The first opening reads the whole record; later ones use its index. Times are medians with their range over
-BENCH_RUNS (3); memory is the resident set of the server and of the tab's process. BENCH_EVENTS and
-BENCH_CANDIDATES change the size.
+The first opening reads the whole record; later ones use its index. Then a search over 20 runs of 5,000 events
+together. Times are medians with their range over BENCH_RUNS (3); memory is the resident set of the server and
+of the tab's process. BENCH_EVENTS and BENCH_CANDIDATES change the size.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 HERE = Path(__file__).parent
 EVENTS = int(os.environ.get("BENCH_EVENTS", "100000"))
 CANDIDATES = int(os.environ.get("BENCH_CANDIDATES", "5000"))
+MANY = 20
 RUNS = int(os.environ.get("BENCH_RUNS", "3"))
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 COMMAND = [sys.executable, "-P", "-m", "kernel_scientist.agents.cli", "transcript"]
@@ -30,22 +31,37 @@ COMMAND = [sys.executable, "-P", "-m", "kernel_scientist.agents.cli", "transcrip
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kernel-scientist-runs-") as place:
-        runs = Path(place)
+        # The index is kept here, so that the first opening is one.
+        os.environ["KERNEL_SCIENTIST_HOME"] = f"{place}/home"
+        runs = Path(place, "long")
         record = _generator()(runs, candidates=CANDIDATES, events=EVENTS) / "events.jsonl"
         with record.open("rb") as lines:
             count = sum(1 for _ in lines)
         print(f"{count:,} events, {CANDIDATES:,} candidates, {record.stat().st_size / 1e6:.0f} MB")
         where = ["--runs-dir", str(runs)]
         _tell("list", [_took(lambda: _call("list", *where)) for _ in range(RUNS)])
-        _tell("search, the first time", [_took(lambda: _call("search", "idea 4990", *where))])
-        _tell("search", [_took(lambda: _call("search", "idea 4990", *where)) for _ in range(RUNS)])
-        shown = ["show", "last", "--candidate", "0100", *where]
-        _tell("show of one candidate", [_took(lambda: _call(*shown)) for _ in range(RUNS)])
         program = next((found for name in NAMES if (found := shutil.which(name))), None)
         if program is None:
             print("  the page: not measured, no Chromium is installed")
-            return
-        _page(program, runs)
+        else:
+            _page(program, runs)
+        _tell("search", [_took(lambda: _call("search", "idea 4990", *where)) for _ in range(RUNS)])
+        shown = ["show", "last", "--candidate", "0100", *where]
+        _tell("show of one candidate", [_took(lambda: _call(*shown)) for _ in range(RUNS)])
+        _many(Path(place, "many"))
+
+
+def _many(runs: Path) -> None:
+    write = _generator()
+    for number in range(MANY):
+        folder = write(runs, candidates=CANDIDATES // MANY, events=EVENTS // MANY)
+        folder.rename(folder.with_name(f"202601{number + 1:02d}-000000-000_matmul_{number:06x}"))
+    print(f"{MANY} runs of {EVENTS // MANY:,} events")
+    where = ["--runs-dir", str(runs)]
+    _tell("search, the first time", [_took(lambda: _call("search", "idea 99", *where))])
+    for what in ("idea 99", "nothing holds this"):
+        search = ("search", what, *where)
+        _tell(f"search for '{what}'", [_took(lambda search=search: _call(*search)) for _ in range(RUNS)])
 
 
 def _generator() -> Callable[..., Path]:
@@ -66,7 +82,7 @@ def _took(act: Callable[[], object]) -> float:
 
 def _tell(what: str, seconds: list[float]) -> None:
     spread = f" ({min(seconds):.2f} to {max(seconds):.2f})" if len(seconds) > 1 else ""
-    print(f"  {what:36} {statistics.median(seconds):6.2f} s{spread}", flush=True)
+    print(f"  {what:40} {statistics.median(seconds):6.2f} s{spread}", flush=True)
 
 
 def _call(*words: str) -> None:
@@ -79,36 +95,46 @@ def _page(program: str, runs: Path) -> None:
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=flags)
-        first: list[float] = []
-        whole: list[float] = []
-        for _ in range(RUNS):
-            # A server of its own each time: what is measured is a page that somebody opens.
-            server = subprocess.Popen(
-                [*COMMAND, "view", "last", "--no-open", "--runs-dir", str(runs)],
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            )  # fmt: skip
-            try:
-                assert server.stdout is not None
-                page = browser.new_context().new_page()
-                address = server.stdout.readline().strip()
-                began = time.perf_counter()
-                page.goto(address)
-                page.wait_for_selector("h1 .figure")
-                first.append(time.perf_counter() - began)
-                page.wait_for_selector(".chart .best-line", state="attached")
-                whole.append(time.perf_counter() - began)
-                views = _views(page, address)
-                memory = (_resident(server.pid), max(_resident(pid) for pid in _renderers(browser)))
-                page.context.close()
-            finally:
-                server.terminate()
-                server.wait()
+        # The first time there is no index yet.
+        for kind, times in (("no index", 1), ("index", RUNS)):
+            marks = {
+                "the result": "h1 .figure", "idea, source, evidence": ".cards", "charts": ".chart .best-line",
+            }  # fmt: skip
+            took: dict[str, list[float]] = {name: [] for name in marks}
+            for _ in range(times):
+                views, memory = _opened(browser, runs, marks, took)
+            for name, seconds in took.items():
+                _tell(f"page ({kind}): {name}", seconds)
         browser.close()
-    _tell("first screen: the result", first)
-    _tell("first screen: with its charts", whole)
     for name, seconds in views.items():
         _tell(f"then {name}", [seconds])
     print(f"  memory after all views: server {memory[0]:.0f} MB, tab {memory[1]:.0f} MB")
+
+
+def _opened(
+    browser: Any, runs: Path, marks: dict[str, str], took: dict[str, list[float]]
+) -> tuple[dict[str, float], tuple[float, float]]:
+    """Open the page of a server of its own, as somebody does who just got the address; note what came."""
+    server = subprocess.Popen(
+        [*COMMAND, "view", "last", "--no-open", "--runs-dir", str(runs)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    try:
+        assert server.stdout is not None
+        page = browser.new_context().new_page()
+        address = server.stdout.readline().strip()
+        began = time.perf_counter()
+        page.goto(address)
+        for name, mark in marks.items():
+            page.wait_for_selector(mark, state="attached", timeout=120_000)
+            took[name].append(time.perf_counter() - began)
+        views = _views(page, address)
+        memory = (_resident(server.pid), max(_resident(pid) for pid in _renderers(browser)))
+        page.context.close()
+    finally:
+        server.terminate()
+        server.wait()
+    return views, memory
 
 
 def _views(page: Any, address: str) -> dict[str, float]:
@@ -124,7 +150,7 @@ def _views(page: Any, address: str) -> dict[str, float]:
         began = time.perf_counter()
         page.evaluate("where => { document.querySelector('main').replaceChildren(); location.href = where; }",
                       f"{address}/{name}")  # fmt: skip
-        page.wait_for_selector(mark, state="attached")
+        page.wait_for_selector(mark, state="attached", timeout=120_000)
         found[name] = time.perf_counter() - began
     return found
 

@@ -12,7 +12,9 @@ import pytest
 from kernel_scientist.agents import Run
 from kernel_scientist.agents import events as ev
 from kernel_scientist.agents.run_lock import RunLock
-from kernel_scientist.agents.transcript.opened import OpenedRun
+from kernel_scientist.agents.transcript.filters import EventFilter
+from kernel_scientist.agents.transcript.opened import OpenedRun, RunShelf
+from kernel_scientist.agents.transcript.search import search_record
 
 from .big_run import more_events, write_big_run
 from .conftest import serving
@@ -129,6 +131,41 @@ def test_a_cache_that_cannot_be_written_hinders_nobody(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("KERNEL_SCIENTIST_HOME", str(tmp_path / "file"))
     assert len(OpenedRun.of(Run(folder)).summary.candidates) == 91
+
+
+def test_of_the_runs_that_were_opened_only_the_latest_stay_open(tmp_path: Path, cache: Path) -> None:
+    names = []
+    for number in range(3):
+        folder = write_big_run(tmp_path / "runs", candidates=6, events=60)
+        names.append(f"run-{number}")
+        folder.rename(folder.with_name(names[-1]))
+    events = len(OpenedRun.of(Run(tmp_path / "runs/run-0")).record.entries)
+    shelf = RunShelf(tmp_path / "runs", most_events=2 * events)
+    first = shelf.open("run-0")
+    for name in names[1:]:
+        shelf.open(name)
+    assert [shelf.is_open(name) for name in names] == [False, True, True]
+    shelf.open("run-1")
+    again = shelf.open("run-0")
+    assert [shelf.is_open(name) for name in names] == [True, True, False]
+    assert again is not first and known(again) == known(first)
+    assert RunShelf(tmp_path / "runs", most_events=0).open("run-2").summary.candidates
+
+
+def test_words_are_found_wherever_they_lie_in_a_long_record(folder: Path) -> None:
+    opened = OpenedRun.of(Run(folder))
+    entries = opened.record.entries
+    for word in ("idea 1:", "idea 47:", "idea 90:"):
+        hits = list(search_record(opened.record, opened.summary, (word,)))
+        said = [hit.seq for hit in hits]
+        assert said == [e.seq for e, line in opened.record.lines(entries) if word in line.decode().lower()]
+        assert said, word
+    (hit,) = search_record(opened.record, opened.summary, ("tile = 77\n",))
+    assert (hit.field, hit.candidates) == ("source", ("0077",))
+    wanted = EventFilter(candidate="0077")
+    assert len(list(search_record(opened.record, opened.summary, ("unrolled",), wanted))) == sum(
+        entry.kind == "model_call" and "0077" in entry.candidates for entry in entries
+    )
 
 
 @pytest.fixture(scope="module")

@@ -247,3 +247,48 @@ def test_a_number_that_json_does_not_know_is_none_in_the_page_and_in_its_export(
         raise AssertionError(constant)
 
     assert json.loads(embedded, parse_constant=refuse)["run"] == folder.name
+
+
+def test_before_the_record_is_read_the_result_is_there(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs")
+    whole_path, path = f"runs/{folder.name}", f"runs/{folder.name}/brief"
+    with (folder / "events.jsonl").open("ab") as record:
+        record.write(b" " * 9_000_000)
+    with serving(folder.parent) as server:
+        brief = values(server, path)
+        whole = values(server, whole_path)
+        assert not brief["ready"] and values(server, path)["ready"]
+        for name in ("id", "run", "path", "live", "best"):
+            assert brief["about"][name] == whole[name], name
+        (folder / "run.json").write_text("{")
+        damaged = values(server, path)["about"]
+        assert damaged["run"] is None and "is damaged" in damaged["faults"][0]
+        assert ask(server, "/api/runs/nothing/brief")[0] == 404
+
+
+def test_only_candidates_that_changed_are_told_again(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs")
+    path = f"runs/{folder.name}"
+    with serving(folder.parent) as server:
+        every = values(server, f"{path}/candidates")
+        assert values(server, f"{path}/changed/0") == every
+        judged = next(one for one in every["candidates"] if one["id"] == "0001")["judged_seq"]
+        later = values(server, f"{path}/changed/{judged}")
+        assert [one["id"] for one in later["candidates"]] == ["0002"]
+        assert values(server, f"{path}/changed/{every['last_seq']}")["candidates"] == []
+
+
+def test_an_event_that_is_damaged_after_it_was_indexed_is_passed_over_and_said(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs")
+    record = folder / "events.jsonl"
+    with serving(folder.parent) as server:
+        before = values(server, f"runs/{folder.name}/items/0")["items"]
+        place = record.read_bytes().index(b'"lds-banks#2"')
+        with record.open("r+b") as file:
+            file.seek(place)
+            file.write(b"\x00\x00")
+        after = values(server, f"runs/{folder.name}/items/0")["items"]
+        assert {one["seq"] for one in before} - {one["seq"] for one in after} == {8}
+        assert ask(server, f"/api/runs/{folder.name}/events/8")[0] == 404
+        assert "1 damaged line" in values(server, f"runs/{folder.name}")["faults"][0]
+        assert values(server, "search?q=LDS%20notes")["hits"] == []

@@ -51,6 +51,11 @@
     follow(here.run);
   }
 
+  ks.drawAgain = function (run, view) {
+    const here = address();
+    if (here.run === run && here.view === view) draw({ quietly: true });
+  };
+
   // A live page is drawn anew: what was open stays open, what had the focus keeps it.
   function state() {
     const active = document.activeElement;

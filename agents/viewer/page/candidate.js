@@ -7,7 +7,7 @@
 
   ks.views.candidates = async function (run, rest, query) {
     const id = rest[0] || "0000";
-    const [{ candidates, best_id }, one] = await Promise.all([ks.data.get(`runs/${run}/candidates`), ks.data.get(`runs/${run}/candidates/${id}`)]);
+    const [{ candidates, best_id }, one] = await Promise.all([ks.data.candidates(run), ks.data.get(`runs/${run}/candidates/${id}`)]);
     const against = query.get("against") || one.parent_id;
     const other = against && against !== id ? await ks.data.get(`runs/${run}/candidates/${against}`).catch(() => null) : null;
     return [

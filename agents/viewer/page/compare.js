@@ -20,7 +20,7 @@
   };
 
   async function load(id) {
-    const [about, { candidates }] = await Promise.all([ks.data.get(`runs/${id}`), ks.data.get(`runs/${id}/candidates`)]);
+    const [about, { candidates }] = await Promise.all([ks.data.get(`runs/${id}`), ks.data.candidates(id)]);
     return { id, about, candidates };
   }
 

@@ -4,7 +4,7 @@
   const ks = (window.ks = window.ks || {});
   const { h } = ks;
   const SHOWN = 60;
-  const FILTERS = ["agent", "kind", "generation", "candidate", "verdict"];
+  const FILTERS = ["agent", "kind", "generation", "lane", "candidate", "verdict"];
   // Only fill the record: shown when asked for by kind.
   const QUIET = new Set(["speaker_selected", "evaluation_started"]);
 
@@ -22,13 +22,13 @@
     if (kept.run !== run) kept = { run, heads: null };
     kept.heads = await ks.loadHeads(run, kept.heads);
     const heads = kept.heads;
-    const { candidates } = await ks.data.get(`runs/${run}/candidates`);
+    const { candidates } = await ks.data.candidates(run);
     const verdicts = new Map(candidates.map((one) => [one.id, one.verdict]));
     const chosen = select(heads, query, verdicts);
     const aim = Number(query.get("event")) || 0;
     const [first, last] = span(chosen.map((place) => heads.seq[place]), aim, query.get("from"));
     const shown = chosen.slice(first, last);
-    const items = await load(run, shown, heads.seq.length);
+    const items = await load(run, shown, heads);
     const drawn = items.map((item) => ks.itemCard(run, item, item.seq === aim));
     return [
       ks.heading("Conversation"),
@@ -53,6 +53,7 @@
       if (want.agent && heads.agent[at] !== want.agent) continue;
       if (want.kind ? heads.kind[at] !== want.kind : QUIET.has(heads.kind[at]) && heads.seq[at] !== aim) continue;
       if (want.generation && String(heads.generation[at]) !== want.generation) continue;
+      if (want.lane && String(heads.lane[at]) !== want.lane) continue;
       const about = heads.candidates[at].split(" ");
       if (want.candidate && !about.includes(want.candidate)) continue;
       if (want.verdict && !about.some((id) => id && (verdicts.get(id) || "not judged") === want.verdict)) continue;
@@ -69,14 +70,16 @@
     return [first, Math.min(first + SHOWN, seqs.length)];
   }
 
-  async function load(run, places, total) {
+  async function load(run, places, heads) {
+    const total = heads.seq.length;
     const pages = [...new Set(places.map((place) => Math.floor(place / 100)))];
     const answers = await Promise.all(
       // A page that is full never changes.
       pages.map((page) => ks.data.get(`runs/${run}/items/${page}`, { settled: (page + 1) * 100 <= total }))
     );
-    const by = new Map(pages.map((page, index) => [page, answers[index].items]));
-    return places.map((place) => by.get(Math.floor(place / 100))[place % 100]).filter(Boolean);
+    // By their numbers: an event that cannot be read is missing from its page.
+    const by = new Map(answers.flatMap((answer) => answer.items.map((item) => [item.seq, item])));
+    return places.map((place) => by.get(heads.seq[place])).filter(Boolean);
   }
 
   function filters(run, heads, query, verdicts) {
@@ -84,13 +87,15 @@
       agent: [...new Set(heads.agent)].filter(Boolean),
       kind: [...new Set(heads.kind)].sort(),
       generation: [...new Set(heads.generation)].sort((a, b) => a - b).map(String),
+      lane: [...new Set(heads.lane)].filter(Boolean).sort((a, b) => a - b).map(String),
       candidate: [...verdicts.keys()],
       verdict: [...new Set(verdicts.values())].sort(),
     };
     const form = h(
       "form",
       { class: "filters", "aria-label": "Filters" },
-      FILTERS.map((name) =>
+      // There is a choice of lanes only where several conversations went on at a time.
+      FILTERS.filter((name) => name !== "lane" || values.lane.length > 1 || query.get("lane")).map((name) =>
         h(
           "label",
           {},
@@ -102,7 +107,7 @@
     );
     form.addEventListener("change", () => {
       const next = new URLSearchParams();
-      for (const name of FILTERS) if (form.elements[name].value) next.set(name, form.elements[name].value);
+      for (const name of FILTERS) if (form.elements[name]?.value) next.set(name, form.elements[name].value);
       location.hash = ks.place(run, "conversation") + (next.size ? `?${next}` : "");
     });
     form.addEventListener("submit", (event) => event.preventDefault());

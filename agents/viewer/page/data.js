@@ -41,6 +41,27 @@
     },
   };
 
+  let rows = { run: "", seq: 0, by: new Map(), list: [] };
+
+  // Every candidate of the run in a line. A run that goes on is asked only for those that changed since.
+  ks.data.candidates = async function (run) {
+    if (embedded) return own(`runs/${run}/candidates`);
+    const mine = rows.run === run ? rows : { run, seq: 0, by: new Map(), list: [] };
+    let news = await fetched(`runs/${run}/changed/${mine.seq}`);
+    if (news.last_seq < mine.seq) {
+      // The record was begun anew.
+      Object.assign(mine, { seq: 0, by: new Map(), list: [] });
+      news = await fetched(`runs/${run}/changed/0`);
+    }
+    for (const one of news.candidates) {
+      if (!mine.by.has(one.id)) mine.list.push(one.id);
+      mine.by.set(one.id, one);
+    }
+    mine.seq = Math.max(mine.seq, news.last_seq);
+    rows = mine;
+    return { candidates: mine.list.map((id) => mine.by.get(id)), best_id: news.best_id };
+  };
+
   function own(path, words) {
     if (path.endsWith("search")) return searched(words);
     const state = path.match(/^runs\/[^/]+\/state$/);

@@ -8,7 +8,7 @@
   const ROWS = 200;
 
   ks.views.lineage = async function (run, rest, query) {
-    const { candidates, best_id } = await ks.data.get(`runs/${run}/candidates`);
+    const { candidates, best_id } = await ks.data.candidates(run);
     const way = ancestry(candidates, best_id);
     const shown = candidates.length > DRAWN ? candidates.filter((one) => one.accepted || way.has(one.id)).slice(-DRAWN) : candidates;
     return [

@@ -6,17 +6,34 @@
 
   ks.views = ks.views || {};
   ks.views.overview = async function (run) {
+    if (!ks.data.exported && !known.has(run)) {
+      const brief = await ks.data.get(`runs/${run}/brief`);
+      if (!brief.ready) return [brief.about.run ? hero(run, brief.about) : ks.heading(run), ks.faults(brief.about.faults), whole(run)];
+    }
     const about = await ks.data.get(`runs/${run}`);
+    known.add(run);
     const drawn = about.counts.candidates > MANY ? later(run, about) : await chartsOf(run, about);
     return [hero(run, about), ks.faults(about.faults), story(run, about), steps(run, about), drawn, meaning(about)];
   };
+
+  const known = new Set();
+
+  // Of a long run the result stands there while its record is read; then the view is drawn anew.
+  function whole(run) {
+    const place = h("p", { class: "muted waiting", role: "status" }, "Reading the record…");
+    ks.data.get(`runs/${run}`).then(
+      () => { known.add(run); ks.drawAgain(run, "overview"); },
+      (error) => { place.className = "notice"; place.textContent = error.message; }
+    );
+    return place;
+  }
 
   // From so many candidates on, the result is shown before they are all here.
   const MANY = 500;
   let before = { run: "", charts: null };
 
   async function chartsOf(run, about) {
-    const { candidates } = await ks.data.get(`runs/${run}/candidates`);
+    const { candidates } = await ks.data.candidates(run);
     return charts(run, about, candidates);
   }
 
@@ -46,10 +63,12 @@
   }
 
   function claim(run, about) {
-    if (!about.best || !about.best.speedup) return h("p", { class: "lead" }, "Nothing correct beat the starting kernel.");
-    const proof = about.evidence.confirmed;
+    if (!about.best || !about.best.speedup) return about.evidence ? h("p", { class: "lead" }, about.live ? "No correct candidate beats the starting kernel so far." : "Nothing correct beat the starting kernel.") : null;
+    const proof = about.evidence && about.evidence.confirmed;
     const pairs = proof && proof.pairs;
-    const how = proof
+    const how = !about.evidence
+      ? about.best.tier === "confirm" ? "confirmed in fresh pairs" : `measured while searching (${about.best.tier})`
+      : proof
       ? ["confirmed in ", pairs ? `${pairs[0] === pairs[1] ? pairs[0] : `${pairs[0]} to ${pairs[1]}`} fresh pairs a shape ` : "fresh pairs ", ks.from(run, proof.seq)]
       : [`measured while searching (${about.best.tier}), not confirmed yet`];
     return h("p", { class: "lead" }, `${ks.bounds(about.best.speedup)}, over the starting kernel, `, how, about.run && about.run.device ? `, on ${about.run.device}` : "", ".");
@@ -58,7 +77,7 @@
   function hero(run, about) {
     const info = about.run;
     const counts = about.counts;
-    const checks = about.evidence.confirmed ? about.evidence.confirmed.checks : about.evidence.judged ? about.evidence.judged.checks : [];
+    const checks = !about.evidence ? [] : about.evidence.confirmed ? about.evidence.confirmed.checks : about.evidence.judged ? about.evidence.judged.checks : [];
     const passed = checks.filter((one) => one.passed).length;
     const tokens = counts.prompt_tokens + counts.completion_tokens;
     const status = about.live ? "running" : info ? info.status : "damaged";
@@ -70,7 +89,7 @@
       ks.facts([
         ["Why it stopped", h("span", { class: `status ${status}` }, about.live ? "still running" : info ? info.stop_reason || info.status : "its run.json is damaged"), " ", ks.from(run, about.finished_seq)],
         ["Best kernel", about.best ? ["candidate ", ks.candidateLink(run, about.best.candidate_id)] : "none"],
-        ["Checks passed", checks.length ? `${passed} of ${checks.length}` : "none yet"],
+        ["Checks passed", checks.length ? `${passed} of ${checks.length}` : about.evidence ? "none yet" : "…"],
         ["Cost", `${ks.money(counts.cost_usd)}, ${counts.estimated ? "about " : ""}${ks.whole(tokens)} tokens, ${info ? [...new Set(Object.values(info.models))].join(", ") : ""}`],
         ["Time", ks.duration(info && !about.live && info.totals.seconds ? info.totals.seconds : about.seconds)],
         ["Tried", `${ks.count(counts.candidates, "candidate")}, ${counts.verdicts.accepted || 0} accepted`],
