@@ -7,9 +7,10 @@ An unknown field is ignored when reading, so that an older version can show a ne
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from kernel_scientist.tools.evaluation import Comparison, Evaluation, Interval
 
@@ -18,6 +19,7 @@ from .messages import Content
 __all__ = [
     "BestChanged",
     "CandidateCreated",
+    "CandidateId",
     "CitedPassage",
     "ComparisonFinished",
     "ContextCut",
@@ -30,6 +32,7 @@ __all__ = [
     "MessageSent",
     "ModelCall",
     "PassagesRetrieved",
+    "PathInRun",
     "RunFinished",
     "RunResumed",
     "RunStarted",
@@ -44,6 +47,18 @@ __all__ = [
 
 class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", ser_json_inf_nan="strings")
+
+
+def _in_the_run(path: str) -> str:
+    """A record may come from anybody: what it names must not lead to other files of this machine."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or not path.isprintable():
+        raise ValueError("the path leads out of the run's folder")
+    return path
+
+
+CandidateId = Annotated[str, Field(pattern=r"^[0-9]{4,9}$")]
+PathInRun = Annotated[str, AfterValidator(_in_the_run)]
 
 
 class _Event(_Value):
@@ -214,12 +229,12 @@ class CandidateCreated(_Event):
     """`path` is relative to the run folder; `diff` is a unified diff against the parent."""
 
     kind: Literal["candidate_created"] = "candidate_created"
-    candidate_id: str
+    candidate_id: CandidateId
     parent_id: str | None = None
     reference_id: str | None = None
-    slot: int | None = None
+    slot: int | None = Field(default=None, ge=0)
     attempt: int = 1
-    path: str
+    path: PathInRun
     key: str
     diff: str = ""
     report: str = ""

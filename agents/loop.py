@@ -154,8 +154,6 @@ class SessionLoop:
     def _take_up(self, past: Past) -> None:
         """Restore what the record holds, and say that the run goes on."""
         population = self._lab.population
-        for name in past.unannounced:
-            self._recorder.drop_candidate(name)
         for candidate in past.candidates:
             member = population.restore(candidate)
             if member.evaluation is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 __all__ = [
     "Avenue",
@@ -119,6 +119,14 @@ class Hypotheses(_Content):
     chosen: tuple[Choice, ...] = ()
     refused: tuple[Refusal, ...] = ()
     nothing_to_try: str | None = None
+
+    @model_validator(mode="after")
+    def _names_what_it_lists(self) -> Hypotheses:
+        named = [one.experiment for one in self.chosen] + [one.experiment for one in self.refused]
+        named += [one.repeats for one in self.refused if one.repeats is not None]
+        if any(not 0 <= index < len(self.experiments) for index in named):
+            raise ValueError("an experiment is named that is not in the list")
+        return self
 
     @property
     def text(self) -> str:

@@ -12,6 +12,7 @@ from kernel_scientist.sandbox.files import explained
 from . import events as ev
 from .chat import CODER, as_message, follow
 from .events import Totals
+from .holes import consistent, with_gaps_filled
 from .messages import CandidateProposal, Hypotheses, Stopped
 from .passages import passage_view
 from .requests import PassageView
@@ -33,10 +34,12 @@ class Conversation:
     """A generation's recorded messages, and what its last turn had come to when it broke off.
 
     `answers` are those that each agent's model gave since the last message, `answered` counts them all;
-    `created` are the candidates that no message has named.
+    `created` are the candidates that no message has named. It is `closed` where its lane went on to another.
     """
 
     started: bool = False
+    closed: bool = False
+    lane: int = 0
     said: list[ev.MessageSent] = field(default_factory=list[ev.MessageSent])
     answers: dict[str, list[Answer]] = field(default_factory=dict[str, list[Answer]])
     created: list[ev.CandidateCreated] = field(default_factory=list[ev.CandidateCreated])
@@ -44,7 +47,7 @@ class Conversation:
 
     @property
     def over(self) -> bool:
-        return bool(self.said) and self._speaker() is None
+        return self.closed or (bool(self.said) and self._speaker() is None)
 
     @property
     def nothing_to_try(self) -> str | None:
@@ -68,6 +71,7 @@ class Conversation:
 
     def see(self, event: ev.Event) -> None:
         """Take in one event of this generation."""
+        self.lane = event.lane
         match event:
             case ev.GenerationStarted():
                 self.started = True
@@ -144,7 +148,13 @@ def read_past(run: Run) -> Past:
         if event.generation:
             past.conversations.setdefault(event.generation, Conversation()).see(event)
     past.totals = spent.totals
-    past.candidates = run.candidates()
+    # The opening line may be damaged.
+    past.sittings = max(past.sittings, min(1, past.seq))
+    past.candidates = with_gaps_filled(run, run.candidates())
+    for number, one in past.conversations.items():
+        later = (other for n, other in past.conversations.items() if n > number and other.lane == one.lane)
+        one.closed = any(other.started for other in later)
+        one.said = consistent(one.said, {member.id for member in past.candidates})
     past.unannounced = _unannounced(run, past.candidates)
     return past
 

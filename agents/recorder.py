@@ -8,7 +8,6 @@ import difflib
 import json
 import os
 import secrets as random_secrets
-import shutil
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -173,11 +172,6 @@ class Recorder:
             self._mkdir("best")
         for name, text in files.items():
             self._write(f"best/{name}", text)
-
-    def drop_candidate(self, candidate_id: str) -> None:
-        """Remove what is in a candidate's folder: its making was cut short."""
-        with explained("clear a candidate's folder", self.folder):
-            shutil.rmtree(self.folder / "candidates" / candidate_id)
 
     def close(self) -> None:
         """Close the record for every lane. A second call does nothing."""

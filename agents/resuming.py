@@ -1,16 +1,13 @@
-"""Going on with a recorded run: what it needs, whether all is as it was, what a kill left half-written."""
+"""Going on with a recorded run: what it needs, and whether all is as it was."""
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from kernel_scientist.sandbox.errors import UsageError
-from kernel_scientist.sandbox.files import explained, open_regular
 from kernel_scientist.tools.problem import RECORDED
 
 from .config import Config, Limits, Price, load_config
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "config_of",
-    "cut_torn_end",
     "differences",
     "is_finished",
     "kernel_of",
@@ -31,8 +27,6 @@ __all__ = [
     "require_room",
     "require_same",
 ]
-
-_CHUNK = 1 << 20
 
 
 def config_of(
@@ -157,55 +151,6 @@ def require_room(past: Past, config: Config) -> None:
         flag = {"max_time_s": "max-time", "max_cost_usd": "max-cost"}.get(limit.limit)
         flag = flag or limit.limit.replace("_", "-")
         raise UsageError(f"Nothing is left to go on with: {limit}; raise it with --{flag}.") from None
-
-
-def cut_torn_end(run: Run) -> int:
-    """Cut off what a killed process, or a loss of power, left half-written at the end of the record.
-
-    Returns how many bytes that was. Damaged lines before a whole one stay, and are passed over by readers.
-    """
-    file = run.path / "events.jsonl"
-    if not file.exists():
-        return 0
-    with explained("mend the record", file):
-        size = file.stat().st_size
-        whole = _whole(file, size)
-        if whole < size:
-            os.truncate(file, whole)
-    return size - whole
-
-
-def _whole(file: Path, size: int) -> int:
-    """Where the last whole line ends."""
-    chunk = _CHUNK
-    with os.fdopen(open_regular(file), "rb") as record:
-        while True:
-            start = max(0, size - chunk)
-            record.seek(start)
-            found = _last_line_end(record.read(size - start), at_start=start == 0)
-            if found is not None:
-                return start + found
-            chunk *= 4
-
-
-def _last_line_end(data: bytes, *, at_start: bool) -> int | None:
-    """Where the last line of `data` that is JSON ends; ``None`` when more of the file must be read."""
-    end = data.rfind(b"\n")
-    while end >= 0:
-        before = data.rfind(b"\n", 0, end)
-        if before < 0 and not at_start:
-            return None
-        if _is_json(data[before + 1 : end]):
-            return end + 1
-        end = before
-    return 0 if at_start else None
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _copy(run: Run) -> Path:

@@ -52,7 +52,7 @@ class BestKernel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     candidate_id: str
-    path: str
+    path: ev.PathInRun
     speedup: Interval
     tier: str
 

@@ -251,8 +251,9 @@ class Session:
 
     async def _go_on(self, run: Run, stop: StopSignal, observer: Callable[[Event], None]) -> SessionResult:
         from .loop import SessionLoop
+        from .mending import require_readable, set_aside
         from .past import read_past
-        from .resuming import cut_torn_end, differences, is_finished, require_room, require_same
+        from .resuming import differences, is_finished, require_room, require_same
         from .run_lock import RunLock
 
         if is_finished(run.info, self._config):
@@ -262,12 +263,12 @@ class Session:
             if is_finished(run.info, self._config):
                 return self._finished(run)
             past = read_past(run)
+            require_readable(past)
             require_room(past, self._config)
             setup = await self._prepare(sitting=past.sittings)
             try:
                 require_same(run, setup)
-                past.notes = differences(run.info, setup)
-                cut_torn_end(run)
+                past.notes = (*differences(run.info, setup), *set_aside(past))
                 result = await SessionLoop(setup, stop, observer, past=past, lock=lock).run()
                 return with_experience(result, setup.keeper)
             finally:

@@ -98,4 +98,7 @@ def cut_copy(run: Run, folder: Path, lines: int, torn: bytes = b"") -> Run:
     (copy / "run.json").write_text(json.dumps(info))
     shutil.rmtree(copy / "best", ignore_errors=True)
     (copy / "running.lock").touch()
+    if not lines:
+        shutil.rmtree(copy / "candidates")
+        (copy / "candidates").mkdir()
     return Run(copy)

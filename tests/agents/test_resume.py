@@ -14,7 +14,6 @@ import pytest
 from kernel_scientist.agents import Limits, Run, Session, SessionResult
 from kernel_scientist.agents import events as ev
 from kernel_scientist.agents.requests import Request
-from kernel_scientist.agents.resuming import cut_torn_end
 from kernel_scientist.agents.run import LOCK_FILE
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.sandbox.files import FileLock
@@ -262,24 +261,6 @@ def test_a_kernel_gone_from_the_run_is_a_sentence(whole: Run, tmp_path: Path) ->
     (run.path / "candidates" / "0002" / "kernel.hip").unlink()
     with pytest.raises(UsageError, match=r"0002/kernel\.hip: cannot be read"):
         resume(run)
-
-
-@pytest.mark.parametrize(
-    ("tail", "cut"),
-    [
-        (b"", 0),
-        (b'{"seq": 3', 9),
-        (b"\x00" * 5000, 5000),
-        (b"garbage\n\x00\x00\n", 11),
-        (b"x" * 3_000_000, 3_000_000),
-    ],
-)
-def test_only_what_is_half_written_is_cut_off_a_record(tmp_path: Path, tail: bytes, cut: int) -> None:
-    (tmp_path / "run.json").touch()
-    whole = b'{"seq": 1}\nnot an event\n{"seq": 2, "kind": "of a newer version"}\n'
-    (tmp_path / "events.jsonl").write_bytes(whole + tail)
-    assert cut_torn_end(Run(tmp_path)) == cut
-    assert (tmp_path / "events.jsonl").read_bytes() == whole
 
 
 def test_a_record_that_is_torn_from_the_first_line_on_is_begun_again(whole: Run, tmp_path: Path) -> None:
