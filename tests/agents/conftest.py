@@ -24,13 +24,13 @@ class Shelf:
     def search(self, query: str, *, limit: int = 8) -> list[Passage]:
         self.queries.append(query)
         found = [
-            _passage("tiles#1", "Larger tiles mean more reuse: tiling lets a tile be read once from memory."),
-            _passage("banks#2", "LDS has 32 banks; padding a row moves it to other banks of the LDS."),
+            passage("tiles#1", "Larger tiles mean more reuse: tiling lets a tile be read once from memory."),
+            passage("banks#2", "LDS has 32 banks; padding a row moves it to other banks of the LDS."),
         ]
         return found[:limit]
 
 
-def _passage(name: str, text: str) -> Passage:
+def passage(name: str, text: str) -> Passage:
     citation = Citation("A guide", "Memory", 7, "https://example.org/guide", "2026-12-01")
     return Passage(name, name.partition("#")[0], text, citation, 0.5, "both", "literature")
 

