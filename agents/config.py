@@ -21,13 +21,14 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.sandbox.files import read_regular
 
-from .model_config import AgentModel, ModelsConfig, Price, Table, is_endpoint
+from .model_config import AgentModel, EmbeddingConfig, ModelsConfig, Price, Table, is_endpoint
 from .telemetry.config import SpansConfig
 
 __all__ = [
     "CONFIG_FILE",
     "AgentModel",
     "Config",
+    "EmbeddingConfig",
     "Limits",
     "ModelsConfig",
     "Price",
@@ -114,8 +115,9 @@ class SearchConfig(Table):
 
 class Config(Table):
     """Everything that shapes a session. `experiments` is how many run in a generation, `lanes` how many
-    generations go on side by side. `chroma` is the address of a Chroma server for the vector index. With
-    `learn` the findings are kept as experience when a session ends."""
+    generations go on side by side. `chroma` is the address of a Chroma server for the vector index, and
+    `embedder` the knowledge base's embedding model (``None``: the one it was made with). With `learn` the
+    findings are kept as experience when a session ends."""
 
     target: str = "auto"
     model: str = "offline"
@@ -124,6 +126,7 @@ class Config(Table):
     policy: str = "paper"
     prompts: Path | None = None
     chroma: str | None = None
+    embedder: str | None = None
     lanes: int = Field(default=1, ge=1, le=64)
     runs_dir: Path = Path("runs")
     seed: int | None = Field(default=None, ge=0, lt=2**63)
@@ -134,6 +137,7 @@ class Config(Table):
     repairs: RepairConfig = RepairConfig()
     research: ResearchConfig = ResearchConfig()
     search: SearchConfig = SearchConfig()
+    embedding: EmbeddingConfig = EmbeddingConfig()
     otel: SpansConfig = SpansConfig()
 
     @field_validator("target")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -17,7 +17,19 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-__all__ = ["AgentModel", "Effort", "ModelsConfig", "Price", "StructuredOutput", "Table", "is_endpoint"]
+if TYPE_CHECKING:
+    from kernel_scientist.knowledge import EndpointSettings
+
+__all__ = [
+    "AgentModel",
+    "Effort",
+    "EmbeddingConfig",
+    "ModelsConfig",
+    "Price",
+    "StructuredOutput",
+    "Table",
+    "is_endpoint",
+]
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 """How much a reasoning model is to think; which of them it takes is the model's."""
@@ -141,3 +153,19 @@ class ModelsConfig(Table):
         own: AgentModel = getattr(self, agent)
         changes = {name: getattr(own, name) for name in AgentModel.model_fields if name != "model"}
         return self.model_copy(update={name: one for name, one in changes.items() if one is not None})
+
+
+class EmbeddingConfig(Table):
+    """How an embeddings endpoint is called: the variable with its key, texts in a request, and patience."""
+
+    api_key_env: str = Field(default="OPENAI_API_KEY", min_length=1)
+    batch: int = Field(default=64, ge=1, le=4_096)
+    tries: int = Field(default=6, ge=1, le=100)
+    retry_wait_s: float = Field(default=1.0, ge=0)
+    timeout_s: float = Field(default=120.0, gt=0)
+
+    def settings(self) -> EndpointSettings:
+        """The same for the knowledge base."""
+        from kernel_scientist.knowledge import EndpointSettings
+
+        return EndpointSettings(self.api_key_env, self.batch, self.tries, self.retry_wait_s, self.timeout_s)

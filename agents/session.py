@@ -287,7 +287,9 @@ class Session:
             return with_experience(result, keeper_of(self._knowledge))
         from kernel_scientist.knowledge import KnowledgeBase
 
-        with KnowledgeBase.open(chroma=self._config.chroma) as base:
+        config = self._config
+        endpoint = config.embedding.settings()
+        with KnowledgeBase.open(chroma=config.chroma, embedder="recorded", endpoint=endpoint) as base:
             return with_experience(result, base)
 
     async def _prepare(self, *, sitting: int = 0) -> Setup:

@@ -110,7 +110,7 @@ async def prepare(
     for one in {id(item): item for item in opened.values()}.values():
         if one.check is not None:
             await one.check()
-    library, owned, keeper = _open_library(config, knowledge)
+    library, owned, keeper = _open_library(config, knowledge, sitting)
     return Setup(
         config=config,
         problem=loaded,
@@ -141,14 +141,24 @@ def keeper_of(library: Library) -> KnowledgeBase:
 
 
 def _open_library(
-    config: Config, knowledge: Library | None
+    config: Config, knowledge: Library | None, sitting: int
 ) -> tuple[Library, KnowledgeBase | None, KnowledgeBase | None]:
     """The library, the one of ours that is to be closed, and the one that is to learn."""
     from kernel_scientist.knowledge import KnowledgeBase
 
     if knowledge is not None:
         return knowledge, None, keeper_of(knowledge) if config.learn else None
-    ours = KnowledgeBase.open(chroma=config.chroma)
+    ours = KnowledgeBase.open(
+        chroma=config.chroma,
+        # A run that goes on takes the base as it is by now.
+        embedder="recorded" if sitting else config.embedder,
+        endpoint=config.embedding.settings(),
+    )
+    try:
+        ours.require_embedder()
+    except BaseException:
+        ours.close()
+        raise
     return ours, ours, ours if config.learn else None
 
 

@@ -10,7 +10,14 @@ Importing this package loads neither Chroma nor the embedding model; what needs 
 
 from __future__ import annotations
 
-from .embedding import Embedder, FakeEmbedder, OfflineEmbedder
+from .embedding import (
+    Embedder,
+    EndpointEmbedder,
+    EndpointSettings,
+    FakeEmbedder,
+    LocalEmbedder,
+    OfflineEmbedder,
+)
 from .fetching import Limits
 from .knowledge_base import KnowledgeBase
 from .packing import pack
@@ -37,11 +44,14 @@ __all__ = [
     "Document",
     "DocumentKind",
     "Embedder",
+    "EndpointEmbedder",
+    "EndpointSettings",
     "Failure",
     "FakeEmbedder",
     "KnowledgeBase",
     "KnowledgeStatus",
     "Limits",
+    "LocalEmbedder",
     "OfflineEmbedder",
     "Passage",
     "Salvaged",

@@ -13,7 +13,7 @@ from kernel_scientist.sandbox.files import explained, is_own
 
 __all__ = ["DamagedError", "Database", "connect", "explain", "explained_database", "is_damage", "transaction"]
 
-_VERSION = 2
+_VERSION = 3
 # SQLite of before 3.32 takes 999 parameters in a statement.
 _PARAMETERS = 900
 # What makes a database of a version into one of the next.
@@ -24,6 +24,13 @@ _MIGRATIONS = {
         "ALTER TABLE documents ADD COLUMN origin TEXT",
         "CREATE TABLE failures (source TEXT PRIMARY KEY, reason TEXT NOT NULL, wanted TEXT NOT NULL, "
         "tried TEXT NOT NULL) WITHOUT ROWID",
+    ),
+    # From here on the model is recorded that a base is embedded by.
+    2: (
+        "INSERT OR IGNORE INTO meta SELECT 'embedder', embedder FROM vectors "
+        "GROUP BY embedder ORDER BY count(*) DESC, max(number) DESC LIMIT 1",
+        "INSERT OR IGNORE INTO meta SELECT 'embedder_recipe', 'offline' FROM meta "
+        "WHERE key = 'embedder' AND value LIKE 'all-MiniLM-L6-v2-onnx-int8%'",
     ),
 }
 _BUSY_S = 60.0

@@ -8,14 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from kernel_scientist.sandbox.errors import InternalError, KernelScientistError, UsageError
+from kernel_scientist.sandbox.errors import (
+    InternalError,
+    KernelScientistError,
+    UnusableEnvironment,
+    UsageError,
+)
 from kernel_scientist.sandbox.files import data_home
 
 from .adding import Adder
 from .chroma_store import ChromaStoreError
-from .embedding import Embedder, OfflineEmbedder
+from .embedded import StoreEmbedder, choose_embedder, embed_missing, forget_if_changed, require_same
+from .embedding import Embedder, EndpointSettings
 from .exchange import export_store, import_file
 from .fetching import Limits
 from .filters import Filters
@@ -32,11 +38,7 @@ from .server_index import ServerAddress, ServerIndex
 from .sources import Wanted
 from .store import Store
 from .tags import checked_tag
-from .upkeep import bring_library_up_to_date, embed_missing, repair_database, status_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from .upkeep import bring_library_up_to_date, repair_database, status_of
 
 __all__ = ["KnowledgeBase"]
 
@@ -52,17 +54,17 @@ class KnowledgeBase:
     `UnusableEnvironment` with a sentence for the user.
     """
 
-    def __init__(self, path: Path, embedder: Embedder, chroma: ServerAddress | None = None) -> None:
-        self.path = path
-        self._embedder = embedder
+    def __init__(self, store: Store, embedder: Embedder, chroma: ServerAddress | None = None) -> None:
+        self.path = path = store.path.parent
+        self._store = store
+        self._embedder = StoreEmbedder(embedder, store)
         self._lock = threading.RLock()
-        self._store = Store(path / _DATABASE)
         self._index: Index = (
-            VectorIndex(path / "index", self._store, embedder.name)
+            VectorIndex(path / "index", store, embedder.name)
             if chroma is None
-            else ServerIndex(chroma, path / "index", self._store, embedder.name)
+            else ServerIndex(chroma, path / "index", store, embedder.name)
         )
-        self._retriever = Retriever(self._store, self._index, embedder.name, self._embed_query)
+        self._retriever = Retriever(store, self._index, embedder.name, self._embedder.embed_query)
         self._closed = False
 
     @classmethod
@@ -70,26 +72,43 @@ class KnowledgeBase:
         cls,
         path: Path | str | None = None,
         *,
-        embedder: Embedder | None = None,
+        embedder: Embedder | str | None = None,
+        endpoint: EndpointSettings | None = None,
         library: bool = True,
         chroma: str | None = None,
+        reembed: bool = False,
+        progress: Callable[[int, int], None] | None = None,
     ) -> KnowledgeBase:
         """Open the knowledge base in the folder `path` (default: the user's own), made when missing.
 
-        The bundled notes are added on the first time and when they changed, unless `library` is false.
-        Documents that another embedder embedded are embedded anew. The first search brings the vector index
-        up to date, which is in the same folder, or on the Chroma server at the address `chroma` (by default
-        that of KERNEL_SCIENTIST_CHROMA). Raises `UnusableEnvironment` when none answers there.
+        The bundled notes are added on the first time and when they changed, unless `library` is false. The
+        first search brings the vector index up to date, which is in the same folder, or on the Chroma server
+        at the address `chroma` (by default that of KERNEL_SCIENTIST_CHROMA).
+
+        `embedder` is an object, ``offline``, ``openai:MODEL[@URL]``, ``sentence-transformers:MODEL``, or
+        ``recorded``; by default that of KERNEL_SCIENTIST_EMBEDDER, else the one that the base was made with,
+        else ``offline``. `endpoint` says how an endpoint is called. A base that another model embedded is
+        refused with `UsageError`, or with `reembed` embedded anew: `progress` is told how many passages of
+        how many are done. Raises `UnusableEnvironment` when no Chroma server answers at `chroma`.
         """
         chroma = chroma or os.environ.get(_CHROMA_VARIABLE)
         address = ServerAddress(chroma) if chroma else None
         if address is not None:
             address.require_answer()
-        base = cls(_folder(path), embedder if embedder is not None else OfflineEmbedder(), address)
+        store = Store(_folder(path) / _DATABASE)
         try:
+            base = cls(store, choose_embedder(store, embedder, endpoint), address)
+        except BaseException:
+            store.close()
+            raise
+        try:
+            if not reembed:
+                require_same(store, base._embedder)
+            elif forget_if_changed(store, base._embedder.bare):
+                base._embedder.forget_length()
             if library:
-                bring_library_up_to_date(base._store, base._embedder)
-            embed_missing(base._store, base._embedder)
+                bring_library_up_to_date(store, base._embedder)
+            embed_missing(store, base._embedder, progress)
         except BaseException:
             base.close()
             raise
@@ -110,6 +129,11 @@ class KnowledgeBase:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def note(self) -> str:
+        """What went wrong last with the vector index or a question's vector; empty when nothing did."""
+        return self._index.note
 
     def add(
         self,
@@ -177,6 +201,14 @@ class KnowledgeBase:
         with self._using():
             return self._store.documents()
 
+    def require_embedder(self) -> None:
+        """Embed a word, so that a model that does not work is told before much else is done.
+
+        Raises `UsageError` and `UnusableEnvironment`.
+        """
+        with self._using():
+            self._embedder.embed_query("kernel")
+
     def search(
         self,
         query: str,
@@ -190,11 +222,18 @@ class KnowledgeBase:
     ) -> list[Passage]:
         """At most `limit` passages for `query`, best first, of the documents that `Filters` of these admits.
 
-        With `max_tokens` only as many as fit into it with their citations (see `pack`).
+        With `max_tokens` only as many as fit into it with their citations (see `pack`). When the embedding
+        model is out of reach, words alone are searched, and `note` says so.
         """
         filters = Filters(kind, tuple(tags or ()), tuple(architectures or ()), language)
         with self._using():
-            passages = self._retriever.search(query, limit, filters)
+            try:
+                passages = self._retriever.search(query, limit, filters)
+            except UnusableEnvironment as error:
+                if not self._embedder.failed:
+                    raise
+                passages = self._retriever.search(query, limit, filters, meaning=False)
+                self._index.note = f"only words were searched, since no vector could be made ({error})"
         return passages if max_tokens is None else pack(passages, max_tokens)
 
     def passage(self, passage_id: str) -> Passage:
@@ -290,10 +329,6 @@ class KnowledgeBase:
             self._index.update()
         except (ChromaStoreError, KernelScientistError, OSError) as error:
             self._index.note = f"the vector index was not brought up to date ({error})"
-
-    def _embed_query(self, text: str) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self._embedder.embed([text])[0]
-        return vector
 
     def _using(self) -> threading.RLock:
         if self._closed:

@@ -97,21 +97,17 @@ class _Precomputed:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self.name = embedder.name
-        self.dimensions = embedder.dimensions
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         import numpy as np
 
         known = _shipped(self.name)
-        vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        missing = [i for i, text in enumerate(texts) if _key(text) not in known]
-        if missing:
-            vectors[missing] = self._embedder.embed([texts[i] for i in missing])
-        for i, text in enumerate(texts):
-            row = known.get(_key(text))
-            if row is not None:
-                vectors[i] = row
-        return vectors
+        missing = [text for text in texts if _key(text) not in known]
+        if len(missing) == len(texts):
+            return self._embedder.embed(texts)
+        fresh = iter(self._embedder.embed(missing)) if missing else iter(())
+        rows = [known[_key(text)] if _key(text) in known else next(fresh) for text in texts]
+        return np.stack(rows)
 
 
 def _library_texts() -> list[str]:

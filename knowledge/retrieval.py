@@ -60,8 +60,10 @@ class Retriever:
         self._embedder = embedder
         self._embed = embed
 
-    def search(self, text: str, limit: int, filters: Filters) -> list[Passage]:
-        """The passages for `text`, best first; near-duplicates are merged, no document crowds out others."""
+    def search(self, text: str, limit: int, filters: Filters, *, meaning: bool = True) -> list[Passage]:
+        """The passages for `text`, best first; near-duplicates are merged, no document crowds out others.
+
+        Without `meaning` only by words."""
         documents = self._admitted(filters)
         chunks = self._store.counts(self._embedder)[1]
         if not text.strip() or limit < 1 or not chunks or documents == set():
@@ -71,7 +73,7 @@ class Retriever:
         identifiers = self._lexical("identifiers", query.identifiers, depth, documents)
         words = self._lexical("words", query.words, depth, documents)
         expanded = self._lexical("words", query.expanded_words, depth, documents)
-        vectors = self._index.search(self._embed(query.vector_text), depth, documents)
+        vectors = self._index.search(self._embed(query.vector_text), depth, documents) if meaning else []
         scores = _fused(_WEIGHTS[query.kind], identifiers, words, expanded, vectors)
         ranked = sorted(scores, key=lambda number: (-scores[number], number))[:depth]
         stored = self._store.chunks(ranked)

@@ -1,4 +1,4 @@
-"""Keeping a knowledge base in order: its bundled notes, missing vectors, sizes, and the repair of damage."""
+"""Keeping a knowledge base in order: its bundled notes, its sizes, and the repair of damage."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from .records import KnowledgeStatus
 from .salvage import Salvaged, salvage
 from .store import Store
 
-__all__ = ["bring_library_up_to_date", "embed_missing", "repair_database", "status_of"]
+__all__ = ["bring_library_up_to_date", "repair_database", "status_of"]
 
 _LIBRARY_WAIT_S = 300.0
-_EMBEDDED_AT_ONCE = 64
 
 
 def bring_library_up_to_date(store: Store, embedder: Embedder) -> None:
@@ -31,15 +30,6 @@ def bring_library_up_to_date(store: Store, embedder: Embedder) -> None:
         # Another process may have done it while this one waited.
         if not is_current(store):
             sync_library(store, embedder)
-
-
-def embed_missing(store: Store, embedder: Embedder) -> None:
-    """Embed the chunks that `embedder` has not embedded; what is done stays done."""
-    missing = store.vectors.missing(embedder.name)
-    for start in range(0, len(missing), _EMBEDDED_AT_ONCE):
-        some = missing[start : start + _EMBEDDED_AT_ONCE]
-        rows = embedder.embed([text for _, text in some])
-        store.vectors.add(embedder.name, [number for number, _ in some], rows)
 
 
 def status_of(store: Store, index: Index, embedder: str) -> KnowledgeStatus:

@@ -75,6 +75,29 @@ class Vectors:
         """The chunk of each vector that still exists."""
         return dict(self._database.rows_of("SELECT number, chunk FROM vectors WHERE number IN ({})", numbers))
 
+    def dimensions(self, embedder: str) -> int | None:
+        """How many numbers a vector of `embedder` has; ``None`` when there is none."""
+        row = self._database.row(
+            "SELECT length(vector) / 4 FROM vectors WHERE embedder = ? LIMIT 1", embedder
+        )
+        return None if row is None else int(row[0])
+
+    def example(self, embedder: str) -> tuple[str, NDArray[np.float32]] | None:
+        """The text and the vector of one chunk, if there is one."""
+        import numpy as np
+
+        row = self._database.row(
+            "SELECT embedded, vector FROM vectors JOIN chunks ON chunks.number = chunk "
+            "WHERE embedder = ? ORDER BY vectors.number LIMIT 1",
+            embedder,
+        )
+        return None if row is None else (str(row[0]), np.frombuffer(row[1], "<f4").astype(np.float32))
+
+    def forget(self, embedder: str) -> None:
+        """Delete all vectors of `embedder`."""
+        with self._database.changing() as connection:
+            connection.execute("DELETE FROM vectors WHERE embedder = ?", (embedder,))
+
     def missing(self, embedder: str) -> list[tuple[int, str]]:
         """Number and embedded text of the chunks that `embedder` has not embedded."""
         rows = self._database.rows(

@@ -15,7 +15,7 @@ from .text import clean, columns, count, duration, one_line
 if TYPE_CHECKING:
     from kernel_scientist.knowledge import AddProgress, AddReport, Failure
 
-__all__ = ["SOME_FAILED", "Pace", "report_added", "report_failures", "watching"]
+__all__ = ["SOME_FAILED", "Pace", "report_added", "report_failures", "telling_passages", "watching"]
 
 SOME_FAILED = 6
 
@@ -81,6 +81,21 @@ class _Lines:
         if time.monotonic() - self._last >= _BETWEEN_LINES_S:
             self._last = time.monotonic()
             remark(self._pace.line(progress))
+
+
+def telling_passages() -> Callable[[int, int], None]:
+    """Says now and then how many passages of how many have been embedded, and the time left."""
+    started = last = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _BETWEEN_LINES_S and done < total:
+            last = now
+            left = duration((now - started) * (total - done) / done)
+            remark(f"{done} of {count(total, 'passage')} embedded, {left} left")
+
+    return tell
 
 
 def _failure(progress: AddProgress) -> str:

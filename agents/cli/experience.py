@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .adding import SOME_FAILED
-from .chroma import chroma_option
-from .knowledge import open_knowledge
+from .knowledge_options import chroma_option, embedder_option, open_knowledge
 from .output import echo, json_option, print_json
 from .places import resolve_runs_dir, runs_dir_option
 from .text import count, one_line
@@ -25,6 +24,7 @@ __all__ = ["learn"]
 @click.argument("run", default="last")
 @runs_dir_option
 @chroma_option
+@embedder_option
 @json_option
 def learn(run: str, runs_dir: Path | None, as_json: bool) -> int:
     """Store the findings of RUN (an id, the beginning of one, a folder, or `last`) as experience.

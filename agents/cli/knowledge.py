@@ -12,26 +12,21 @@ import click
 from kernel_scientist.knowledge.languages import LANGUAGES, Language
 
 from .app import LazyCommand, LazyGroup
-from .chroma import chroma_option, configured_chroma
+from .knowledge_options import chroma_option, embedder_option, open_knowledge
 from .output import echo, echo_all, json_option, print_json, remark
 from .text import clean, columns, indent, one_line
 
 if TYPE_CHECKING:
-    from kernel_scientist.knowledge import KnowledgeBase, Passage
+    from kernel_scientist.knowledge import Passage
 
 __all__ = [
-    "FIRST_USE",
     "add",
-    "is_first_use",
     "knowledge",
     "list_command",
-    "open_knowledge",
     "print_passage",
     "retry",
     "search",
 ]
-
-FIRST_USE = "reading the bundled library into the knowledge base, once"
 
 
 @click.group(
@@ -57,23 +52,6 @@ def knowledge() -> None:
     """
 
 
-def open_knowledge() -> KnowledgeBase:
-    """The user's knowledge base; says so when it has to be made first, which takes a while."""
-    from kernel_scientist.knowledge import KnowledgeBase
-
-    chroma = configured_chroma()
-    if is_first_use():
-        remark(f"{FIRST_USE} ...", "dim")
-    return KnowledgeBase.open(chroma=chroma)
-
-
-def is_first_use() -> bool:
-    """Whether the knowledge base is still to be made from the bundled library."""
-    from kernel_scientist.sandbox.files import data_home
-
-    return not (data_home() / "knowledge").exists()
-
-
 @click.command()
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Mark what is added; may be repeated.")
@@ -84,6 +62,7 @@ def is_first_use() -> bool:
     help="Add what this TOML, JSON or CSV file names, with title, authors, year, source and tags.",
 )
 @chroma_option
+@embedder_option
 @json_option
 def add(sources: tuple[str, ...], tags: tuple[str, ...], manifest: Path | None, as_json: bool) -> int:
     """Add each SOURCE to the knowledge base: a file, a folder, a web address or an arXiv identifier.
@@ -107,6 +86,7 @@ def add(sources: tuple[str, ...], tags: tuple[str, ...], manifest: Path | None, 
 @click.option("--forget", is_flag=True, help="Do not try SOURCE, or all that failed, any more.")
 @click.argument("sources", nargs=-1, metavar="[SOURCE...]")
 @chroma_option
+@embedder_option
 @json_option
 def retry(only_list: bool, forget: bool, sources: tuple[str, ...], as_json: bool) -> int:
     """Try again to add what failed: all of it, or each SOURCE as '--list' names it.
@@ -117,7 +97,7 @@ def retry(only_list: bool, forget: bool, sources: tuple[str, ...], as_json: bool
         raise click.UsageError("Give either --list or --forget.")
     from .adding import report_added, report_failures, watching
 
-    with open_knowledge() as base:
+    with open_knowledge(recorded=forget or only_list) as base:
         if forget:
             base.forget_failures(*sources)
         if forget or only_list:
@@ -133,7 +113,7 @@ def retry(only_list: bool, forget: bool, sources: tuple[str, ...], as_json: bool
 @json_option
 def list_command(as_json: bool) -> int:
     """List the documents of the knowledge base."""
-    with open_knowledge() as base:
+    with open_knowledge(recorded=True) as base:
         documents = base.documents()
     if as_json:
         print_json([asdict(document) for document in documents])
@@ -173,6 +153,7 @@ def list_command(as_json: bool) -> int:
     help="Only source code in this language.",
 )
 @chroma_option
+@embedder_option
 @json_option
 def search(
     query: tuple[str, ...],
@@ -194,6 +175,9 @@ def search(
             architectures=architectures,
             language=language,
         )
+        note = base.note
+    if note:
+        remark(f"Note: {one_line(note)}.")
     if as_json:
         print_json([asdict(passage) for passage in passages])
         return 0

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from .adding import SOME_FAILED
-from .chroma import chroma_option
-from .knowledge import open_knowledge, print_passage
+from .knowledge import print_passage
+from .knowledge_options import chroma_option, embedder_option, flags, open_knowledge
 from .output import echo, echo_all, json_option, print_json, remark
 from .text import columns, count, one_line
 
@@ -30,7 +30,7 @@ def show(document: str, as_json: bool) -> int:
 
     DOCUMENT is an id from 'list', the beginning of one, the file it was added from, or one passage ('lds#2').
     """
-    with open_knowledge() as base:
+    with open_knowledge(recorded=True) as base:
         name, _, position = document.rpartition("#")
         passages = [base.passage(document)] if name and position.isdigit() else base.passages(document)
         shown = base.document(passages[0].document_id) if passages else base.document(document)
@@ -53,7 +53,7 @@ def remove(documents: tuple[str, ...], as_json: bool) -> int:
 
     The files they were added from stay where they are.
     """
-    with open_knowledge() as base:
+    with open_knowledge(recorded=True) as base:
         removed = base.remove(*documents)
     if as_json:
         print_json([asdict(document) for document in removed])
@@ -71,12 +71,17 @@ def status(as_json: bool) -> int:
 
     Exit code 2 when the database is damaged.
     """
-    with open_knowledge() as base:
+    with open_knowledge(recorded=True) as base:
         found = base.status()
     if as_json:
         print_json(asdict(found))
     else:
         echo_all(columns(_status_rows(found)))
+        if found.embedder != (chosen := _chosen_embedder() or found.embedder):
+            remark(
+                f"The embedding model {one_line(chosen)} is chosen here; embed all anew by it with "
+                "'kernel-scientist knowledge rebuild', or leave the choice out."
+            )
         if found.damage:
             remark("Repair it with 'kernel-scientist knowledge rebuild', which keeps the damaged file.")
     return 2 if found.damage else 0
@@ -84,17 +89,23 @@ def status(as_json: bool) -> int:
 
 @click.command()
 @chroma_option
+@embedder_option
 @json_option
 def rebuild(as_json: bool) -> int:
     """Make the vector index anew from the database, and first repair the database when it is damaged.
+
+    With another --embedder than the knowledge base was made with, all passages are embedded anew by it. What
+    was stopped half way goes on there the next time.
 
     Documents that can be read as a whole are saved, the others are named, and the damaged file is kept. Exit
     code 6 when documents were lost. Nobody else should use the knowledge base meanwhile.
     """
     from kernel_scientist.knowledge import KnowledgeBase
 
+    from .adding import telling_passages
+
     repaired = KnowledgeBase.repair()
-    with open_knowledge() as base:
+    with open_knowledge(reembed=True, progress=telling_passages()) as base:
         base.rebuild()
         found = base.status()
     lost = repaired.lost if repaired else ()
@@ -117,7 +128,7 @@ def export(file: Path, as_json: bool) -> int:
 
     FILE is a zip archive of JSON and NumPy files. One that exists is replaced.
     """
-    with open_knowledge() as base:
+    with open_knowledge(recorded=True) as base:
         documents = base.export(file)
     if as_json:
         print_json({"file": str(file), "documents": [asdict(document) for document in documents]})
@@ -130,6 +141,7 @@ def export(file: Path, as_json: bool) -> int:
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--replace", is_flag=True, help="Take FILE's version where it differs.")
 @chroma_option
+@embedder_option
 @json_option
 def import_command(file: Path, replace: bool, as_json: bool) -> int:
     """Merge the documents of FILE, which 'knowledge export' wrote, into the knowledge base.
@@ -148,6 +160,15 @@ def import_command(file: Path, replace: bool, as_json: bool) -> int:
         ]
         echo_all(columns(rows))
     return SOME_FAILED if report.failed else 0
+
+
+def _chosen_embedder() -> str | None:
+    """The name of the model that the options, the environment or the configuration file choose, if any."""
+    from kernel_scientist.agents.config import load_config
+    from kernel_scientist.knowledge.embedding import make_embedder
+
+    chosen = load_config(flags=flags()).embedder
+    return make_embedder(chosen).name if chosen and chosen != "recorded" else None
 
 
 def _say_repaired(repaired: Salvaged) -> None:

@@ -202,7 +202,7 @@ _STYLES = {
 
 def open_display(max_time_s: float | None) -> Display:
     """The display that suits stderr."""
-    from .knowledge import FIRST_USE, is_first_use
+    from .knowledge_options import FIRST_USE, is_first_use
 
     standing = Standing(max_time_s, FIRST_USE if is_first_use() else "getting ready")
     return LiveDisplay(standing) if sys.stderr.isatty() else PlainDisplay(standing)

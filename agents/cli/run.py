@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from .chroma import chroma_address, chroma_option
+from .knowledge_options import chroma_option, embedder_option
+from .knowledge_options import flags as knowledge_flags
 from .output import json_option
 from .session_options import configuration_keys, hold_session, report, session_options
 
@@ -34,6 +35,7 @@ __all__ = ["run"]
     "  [default: paper]",
 )
 @chroma_option
+@embedder_option
 @click.option("--generations", type=int, metavar="N", help="How many generations at most.  [default: 4]")
 @click.option("--experiments", type=int, metavar="N", help="Experiments in a generation.  [default: 3]")
 @click.option("--lanes", type=int, metavar="N", help="Generations that go on side by side.  [default: 1]")
@@ -63,7 +65,7 @@ def run(
     """
     from kernel_scientist.agents import Session, load_config
 
-    config = load_config(sets=sets, flags=configuration_keys({**given, "chroma": chroma_address()}))
+    config = load_config(sets=sets, flags=configuration_keys({**given, **knowledge_flags()}))
     result, _ = hold_session(
         lambda observe: Session(problem, kernel=kernel, config=config, observer=observe),
         config.runs_dir,

@@ -11,7 +11,7 @@ import pytest
 
 from kernel_scientist.agents import Run
 from kernel_scientist.agents.cli import entry
-from kernel_scientist.agents.cli.knowledge import FIRST_USE
+from kernel_scientist.agents.cli.knowledge_options import FIRST_USE
 from kernel_scientist.agents.cli.places import naming_the_run
 from kernel_scientist.agents.cli.reference import command_paths, reference_page
 from kernel_scientist.sandbox.errors import SandboxError, UsageError

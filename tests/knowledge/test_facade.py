@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kernel_scientist.knowledge import FakeEmbedder, KnowledgeBase, count_tokens, database, pack
 from kernel_scientist.knowledge.database import connect
+from kernel_scientist.knowledge.embedding import offline
 from kernel_scientist.sandbox.errors import (
     InternalError,
     KernelScientistError,
@@ -128,7 +129,9 @@ def test_another_embedder_gets_its_own_vectors(base: KnowledgeBase, write: Write
         def embed(self, texts: list[str]) -> NDArray[np.float32]:
             return np.tile(np.array([1, 0, 0], np.float32), (len(texts), 1))
 
-    with KnowledgeBase.open(base.path, embedder=Other(), library=False) as other:
+    with pytest.raises(UsageError, match=r"is embedded by 'fake-hash-64', and 'other' was chosen"):
+        KnowledgeBase.open(base.path, embedder=Other(), library=False)
+    with KnowledgeBase.open(base.path, embedder=Other(), library=False, reembed=True) as other:
         assert other.search("zebra")[0].matched == "vector"
         assert (other.status().indexed, other.status().embedder) == (2, "other")
     assert base.search("pad each row")[0].id == "banks#1"
@@ -258,10 +261,10 @@ def test_without_space_the_item_fails_and_nothing_is_half_written(base: Knowledg
 def test_a_missing_embedding_model_says_what_to_install(
     tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernel_scientist.knowledge.embedding._MODEL_PACKAGE", "no_such_model_package")
+    monkeypatch.setattr(offline, "_MODEL_PACKAGE", "no_such_model_package")
 
     with KnowledgeBase.open(tmp_path / "k", library=False) as base:
         item = base.add(write("a.md", "text\n")).items[0]
         assert item.status == "failed" and "pip install no-such-model-package" in item.reason
         with pytest.raises(UnusableEnvironment, match="pip install"):
-            base._embed_query("x")
+            base.require_embedder()

