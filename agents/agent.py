@@ -26,7 +26,7 @@ from pydantic import BaseModel
 
 from . import events as ev
 from .chat import MESSAGE_TYPES, Progress, as_message, follow
-from .interrupts import BadReply, ModelUnavailable, PromptTooLong, StopSession
+from .interrupts import BadReply, GaveUp, ModelUnavailable, PromptTooLong, StopSession
 from .lab import Lab
 from .messages import Content, StepFailed, Stopped
 from .models.recording import RecordingClient
@@ -111,6 +111,8 @@ class ScientistAgent(BaseChatAgent):
             reason = clean(str(fault), 1000)
             self._lab.note(self.name, reason)
             return StepFailed(agent=self.name, slot=slot, reason=reason)
+        except GaveUp as end:
+            return StepFailed(agent=self.name, slot=slot, reason=clean(str(end), 1000), gave_up=True)
         except StopSession as stop:
             self._lab.failure = stop
             return Stopped(agent=self.name, reason=str(stop))

@@ -53,8 +53,12 @@ class BenchmarkerAgent(ScientistAgent):
             base_speedup=base.speedup,
             experiment=progress.experiment,
             report=proposal.report,
+            rubric=proposal.rubric,
         )
-        reply = await self._reply(request, member, base, progress)
+        if progress.given_up and member.evaluation is not None:
+            reply = await self._reply_on(request, member, base)
+        else:
+            reply = await self._reply(request, member, base, progress)
         left = self._tries_left(progress, member)
         if left:
             assert member.evaluation is not None

@@ -2,7 +2,8 @@
 
     selector -> researcher -> coder -> benchmarker -> coder ... until every chosen experiment has its finding
 
-A failed candidate goes back to the Coder while tries are left; a step that failed for good is passed over.
+A failed candidate goes back to the Coder while tries are left; where the Coder has no repair, the Benchmarker
+writes the finding on it. A step that failed for good is passed over.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ _RESULT_CLASS = frozenset({"wrong_result", "implausible"})
 class Progress:
     """Where a conversation stands. `speaker` is who is next, ``None`` when it is over.
 
-    `slot` counts the chosen experiments from 0; `proposals` and `failures` are the current slot's.
+    `slot` counts the chosen experiments from 0; `proposals` and `failures` are the current slot's. With
+    `given_up` the Coder has no repair for the last of them: the Benchmarker writes down what was learnt.
     """
 
     speaker: str | None = SELECTOR
@@ -85,6 +87,7 @@ class Progress:
     slot: int = 0
     proposals: list[CandidateProposal] = field(default_factory=list[CandidateProposal])
     failures: list[EvaluationFailure] = field(default_factory=list[EvaluationFailure])
+    given_up: bool = False
 
     @property
     def experiment(self) -> Experiment:
@@ -94,6 +97,8 @@ class Progress:
     def tries_left(self, verdict: str) -> int:
         """How many more attempts this slot gets after another failure of `verdict`."""
         assert self.task is not None
+        if self.given_up:
+            return 0
         same = [one for one in self.failures if (one.verdict in _RESULT_CLASS) == (verdict in _RESULT_CLASS)]
         budget = self.task.result_repairs if verdict in _RESULT_CLASS else self.task.build_repairs
         return max(0, budget - len(same))
@@ -102,6 +107,7 @@ class Progress:
         self.slot += 1
         self.proposals.clear()
         self.failures.clear()
+        self.given_up = False
         done = self.hypotheses is None or self.slot >= len(self.hypotheses.chosen)
         self.speaker = None if done else CODER
 
@@ -143,6 +149,9 @@ def _advance(progress: Progress, content: object) -> None:
             progress.speaker = CODER
         case Finding():
             progress.next_slot()
+        case StepFailed(agent="coder") if progress.failures:
+            progress.given_up = True
+            progress.speaker = BENCHMARKER
         case StepFailed(agent="coder" | "benchmarker"):
             progress.next_slot()
         case StepFailed() | Stopped():

@@ -1,33 +1,32 @@
 """The Coder: writes the kernel of one experiment, and mends it when the judge hands it back.
 
-Asked with a `CodeRequest`; answers with a JSON object (`CodeReply`) and the code: the whole file in a
-``hip`` fence, or SEARCH/REPLACE blocks against the Base. A reply without usable code, and a kernel that
-is already in the population, go back to the model before they cost an evaluation.
+Asked with a `CodeRequest`; answers with a JSON object (`report`, and `rubric`: what it did of each point) and
+the code: the whole file in a ``hip`` fence, or SEARCH/REPLACE blocks against the Base. With `give_up` and no
+code it says that the experiment cannot be done, or not be mended. A reply without usable code, and a kernel
+that is already in the population, go back to the model before they cost an evaluation.
 """
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from collections.abc import Sequence
+from typing import Any
 
 from .agent import ScientistAgent
 from .chat import Progress
 from .digest import digest_of
-from .interrupts import BadReply
-from .messages import CandidateProposal
-from .replies import clean, read_json, read_source
+from .interrupts import BadReply, GaveUp
+from .messages import CandidateProposal, RubricPoint
+from .replies import clean, find_json, read_source
 from .requests import CodeRequest, PassageView
+from .rubric import account_of
 from .views import attempt_view, kernel_view
 
-__all__ = ["CodeReply", "CoderAgent"]
+__all__ = ["CoderAgent"]
 
 MAX_SOURCE = 200_000
 """Characters of a candidate's source."""
 
-
-class CodeReply(BaseModel):
-    """The JSON beside the code: what was really implemented, point by point of the rubric."""
-
-    report: str
+NO_REPORT = "The Coder gave no report."
 
 
 class CoderAgent(ScientistAgent):
@@ -49,9 +48,9 @@ class CoderAgent(ScientistAgent):
             digest=digest_of(lab.population),
             passages=self._cited(experiment.citations),
         )
-        answer = await self.ask(request, lambda text: self._read(text, base.source))
+        answer = await self.ask(request, lambda text: self._read(text, base.source, experiment.rubric))
         assert answer is not None
-        source, report = answer
+        source, report, rubric = answer
         attempt = len(progress.proposals) + 1
         member = lab.create_candidate(
             source,
@@ -61,20 +60,32 @@ class CoderAgent(ScientistAgent):
             attempt=attempt,
             experiment=experiment,
             report=report,
+            rubric=rubric,
         )
-        return CandidateProposal(candidate_id=member.id, slot=progress.slot, attempt=attempt, report=report)
+        return CandidateProposal(
+            candidate_id=member.id, slot=progress.slot, attempt=attempt, report=report, rubric=rubric
+        )
 
     def _cited(self, ids: tuple[str, ...]) -> tuple[PassageView, ...]:
         shown = self._lab.shown
         return tuple(shown[one] for one in ids if one in shown)
 
-    def _read(self, text: str, base: str) -> tuple[str, str]:
-        source = read_source(text, base)
+    def _read(self, text: str, base: str, rubric: Sequence[str]) -> tuple[str, str, tuple[RubricPoint, ...]]:
+        said = _said(text)
         try:
-            report = clean(read_json(text, CodeReply).report, 4_000)
+            source = read_source(text, base)
         except BadReply:
-            # The code is what counts; a missing report is said, not invented.
-            report = "The Coder gave no report."
+            reason = said.get("give_up")
+            if isinstance(reason, str) and reason.strip():
+                raise GaveUp(reason.strip()) from None
+            raise
+        report = said.get("report")
+        # The code is what counts; a missing report is said, not invented.
+        told = clean(report, 4_000) if isinstance(report, str) and report.strip() else NO_REPORT
+        self._check(source)
+        return source, told, account_of(said.get("rubric", report), rubric)
+
+    def _check(self, source: str) -> None:
         if len(source) > MAX_SOURCE:
             raise BadReply(f"The kernel has {len(source)} characters; at most {MAX_SOURCE} are allowed.")
         if "\x00" in source or any(0xD800 <= ord(c) <= 0xDFFF for c in source):
@@ -84,4 +95,11 @@ class CoderAgent(ScientistAgent):
             raise BadReply(
                 f"This is the same kernel as candidate {known.id}, already tried; make a real change."
             )
-        return source, report
+
+
+def _said(text: str) -> dict[str, Any]:
+    """The JSON beside the code; empty where there is none that can be read."""
+    try:
+        return find_json(text)
+    except BadReply:
+        return {}

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from kernel_scientist.tools.evaluation import Comparison, Evaluation, Interval
 
-from .messages import Content
+from .messages import Content, RubricPoint
 
 __all__ = [
     "BestChanged",
@@ -226,7 +226,8 @@ class PassagesRetrieved(_Event):
 
 
 class CandidateCreated(_Event):
-    """`path` is relative to the run folder; `diff` is a unified diff against the parent."""
+    """`path` is relative to the run folder; `diff` is a unified diff against the parent; `rubric` is the
+    Coder's report point by point."""
 
     kind: Literal["candidate_created"] = "candidate_created"
     candidate_id: CandidateId
@@ -238,6 +239,7 @@ class CandidateCreated(_Event):
     key: str
     diff: str = ""
     report: str = ""
+    rubric: tuple[RubricPoint, ...] = ()
 
 
 class EvaluationStarted(_Event):

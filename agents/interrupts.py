@@ -5,6 +5,7 @@ StopSession             the conversation ends and the session with it
 ├── ModelGone           no model will answer any more: a refused key, no quota left, a dead endpoint
 ├── RecordingOver       a recorded run that is played back has no more replies
 └── Interrupted         the user pressed Ctrl-C, or the caller cancelled
+GaveUp                  a model says that its step cannot be done, and why
 BadReply                a model's answer cannot be used; the text says why, to the model
 ModelUnavailable        this call got no answer, retries included; another may
 └── PromptTooLong       the prompt is larger than the model's window
@@ -16,6 +17,7 @@ from kernel_scientist.sandbox.errors import KernelScientistError
 
 __all__ = [
     "BadReply",
+    "GaveUp",
     "Halted",
     "Interrupted",
     "LimitHit",
@@ -63,6 +65,10 @@ class Halted(StopSession):
 
 class BadReply(Exception):  # noqa: N818 - as above
     """A model's reply cannot be used; the message goes back to the model for another try."""
+
+
+class GaveUp(Exception):  # noqa: N818 - it steers; nothing is in error
+    """The model says that its step cannot be done; the message is its reason."""
 
 
 class ModelUnavailable(Exception):  # noqa: N818 - as above

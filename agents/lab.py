@@ -14,7 +14,7 @@ from kernel_scientist.tools.evaluation import Evaluation
 from . import events as ev
 from .budget import Budget
 from .config import Config
-from .messages import Experiment
+from .messages import Experiment, RubricPoint
 from .passages import cited, passage_view
 from .policies.base import Policy, Situation
 from .policies.meaning import Meaning, shared_meaning
@@ -220,7 +220,7 @@ class Lab:
 
     def create_candidate(
         self, source: str, *, base: Member, reference_id: str | None, slot: int, attempt: int,
-        experiment: Experiment, report: str,
+        experiment: Experiment, report: str, rubric: Sequence[RubricPoint] = (),
     ) -> Member:  # fmt: skip
         """Add a candidate to the population and to the run folder."""
         generation = self.recorder.generation
@@ -232,12 +232,13 @@ class Lab:
         # Compiled while the next agent thinks: its evaluation finds the builds.
         if self.population.judged_twin(member) is None:
             self.evaluator.prepare(member.id)
-        self.announce(member, report)
+        self.announce(member, report, rubric)
         return member
 
-    def announce(self, member: Member, report: str = "") -> None:
+    def announce(self, member: Member, report: str = "", rubric: Sequence[RubricPoint] = ()) -> None:
         """Write a member's files, then the event that tells of it."""
-        path = self.recorder.write_candidate(member.id, member.source, report)
+        points = "".join(f"\n{number}. {one.text}" for number, one in enumerate(rubric, start=1))
+        path = self.recorder.write_candidate(member.id, member.source, f"{report}\n{points}".strip())
         parent = None if member.parent_id is None else self.population[member.parent_id]
         diff = "" if parent is None else unified_diff(parent.source, member.source, parent.id, member.id)
         self.recorder.emit(
@@ -251,4 +252,5 @@ class Lab:
             key=member.key,
             diff=diff,
             report=report,
+            rubric=tuple(rubric),
         )

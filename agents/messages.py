@@ -21,6 +21,8 @@ __all__ = [
     "GenerationTask",
     "Hypotheses",
     "Refusal",
+    "RubricPoint",
+    "RubricStatus",
     "Selection",
     "StepFailed",
     "Stopped",
@@ -147,10 +149,26 @@ class Hypotheses(_Content):
         return "\n".join(lines)
 
 
+RubricStatus = Literal["done", "changed", "not done", "not reported"]
+
+
+class RubricPoint(_Content):
+    """What the Coder says of one point of the rubric (`item`): whether it was done, why not, or how else."""
+
+    item: str
+    status: RubricStatus
+    why: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.status}: {self.item}{f' ({self.why})' if self.why else ''}"
+
+
 class CandidateProposal(_Content):
     """The Coder's candidate, named by id only, with the report of what was really implemented.
 
-    `slot` is the number of the chosen experiment (from 0), `attempt` counts from 1.
+    `slot` is the number of the chosen experiment (from 0), `attempt` counts from 1. `rubric` is the report
+    point by point; empty in runs of before there was one.
     """
 
     type: Literal["candidate_proposal"] = "candidate_proposal"
@@ -158,10 +176,13 @@ class CandidateProposal(_Content):
     slot: int
     attempt: int
     report: str
+    rubric: tuple[RubricPoint, ...] = ()
 
     @property
     def text(self) -> str:
-        return f"Candidate {self.candidate_id} (attempt {self.attempt}). {self.report}"
+        points = [f"{number}. {one.text}" for number, one in enumerate(self.rubric, start=1)]
+        head = f"Candidate {self.candidate_id} (attempt {self.attempt}). {self.report}"
+        return "\n".join([head, *points])
 
 
 class EvaluationFailure(_Content):
@@ -213,15 +234,19 @@ class Finding(_Content):
 
 
 class StepFailed(_Content):
-    """An agent could not do its step, repairs included; the session goes on without it."""
+    """An agent could not do its step, repairs included, or says that it cannot be done (`gave_up`); the
+    session goes on without it."""
 
     type: Literal["step_failed"] = "step_failed"
     agent: str
     slot: int | None = None
     reason: str
+    gave_up: bool = False
 
     @property
     def text(self) -> str:
+        if self.gave_up:
+            return f"{self.agent} gave up: {self.reason}"
         return f"{self.agent} gave no usable answer: {self.reason}"
 
 

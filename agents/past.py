@@ -63,7 +63,11 @@ class Conversation:
         if made.slot is None:
             return None
         return CandidateProposal(
-            candidate_id=made.candidate_id, slot=made.slot, attempt=made.attempt, report=made.report
+            candidate_id=made.candidate_id,
+            slot=made.slot,
+            attempt=made.attempt,
+            report=made.report,
+            rubric=made.rubric,
         )
 
     def _speaker(self) -> str | None:

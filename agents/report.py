@@ -6,8 +6,7 @@ from: ``#42`` is the line of ``events.jsonl`` with `seq` 42.
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kernel_scientist.sandbox.files import atomic_write, explained
@@ -16,7 +15,9 @@ from kernel_scientist.tools.problem import RECORDED
 
 from .markdown import code, plain, table
 from .messages import Experiment
-from .report_facts import Facts, collect_facts
+from .report_end import cost, literature, reproduce
+from .report_facts import Facts, collect_facts, ref
+from .rubric import told
 from .run import BASELINE_ID, Candidate, Run
 
 __all__ = ["REPORT_FILE", "report_text", "write_report"]
@@ -45,7 +46,7 @@ def write_report(run: Run) -> Path:
 def report_text(run: Run) -> str:
     """The report as Markdown."""
     facts = collect_facts(run)
-    parts = (_summary, _question, _method, _tried, _worked, _failed, _cost, _literature, _reproduce)
+    parts = (_summary, _question, _method, _tried, _worked, _failed, cost, literature, reproduce)
     lines = [line for part in parts for line in part(facts)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -56,7 +57,7 @@ def _summary(facts: Facts) -> Iterator[str]:
     yield ""
     yield f"{_ENDS[info.status]} {_claim(facts)}".rstrip()
     why = plain(info.stop_reason).rstrip(".") or "not recorded"
-    yield f"Why it ended: {why}{_ref(facts.finished)}."
+    yield f"Why it ended: {why}{ref(facts.finished)}."
     yield ""
 
 
@@ -69,7 +70,7 @@ def _claim(facts: Facts) -> str:
     seq = facts.evidence(info.best.candidate_id)
     if facts.confirmed is not None:
         how, seq = _how_confirmed(facts), facts.confirmed.seq
-    return f"Candidate {best}: {_interval(info.best.speedup)} over the starting kernel, {how}{_ref(seq)}."
+    return f"Candidate {best}: {_interval(info.best.speedup)} over the starting kernel, {how}{ref(seq)}."
 
 
 def _how_confirmed(facts: Facts) -> str:
@@ -84,12 +85,12 @@ def _question(facts: Facts) -> Iterator[str]:
     yield (
         f"Can the kernel {code(Path(info.kernel).name or 'of the problem')} of the problem "
         f"{code(info.problem)} be made faster on {plain(info.device or info.target)}, target "
-        f"{code(info.target)}{_ref(started)}?"
+        f"{code(info.target)}{ref(started)}?"
     )
     baseline = facts.candidate(BASELINE_ID)
     if baseline is not None and baseline.evaluation is not None and baseline.evaluation.timings:
         yield ""
-        yield f"What the starting kernel takes there{_ref(baseline.evidence)}:"
+        yield f"What the starting kernel takes there{ref(baseline.evidence)}:"
         yield ""
         rows = [(_shape(one), _time(one.time_us), _quartiles(one)) for one in baseline.evaluation.timings]
         yield from table(("shape", "time", "quartiles"), rows)
@@ -113,7 +114,7 @@ def _method(facts: Facts) -> Iterator[str]:
     if evaluation is not None:
         seq = baseline.evidence if baseline is not None else None
         how = plain(evaluation.method or "no account of how was timed")
-        yield f"The judge, with candidates in the sandbox {plain(evaluation.sandbox)}: {how}{_ref(seq)}."
+        yield f"The judge, with candidates in the sandbox {plain(evaluation.sandbox)}: {how}{ref(seq)}."
         yield ""
         yield from (f"- {plain(note)}" for note in evaluation.notes)
         yield ""
@@ -124,7 +125,7 @@ def _method(facts: Facts) -> Iterator[str]:
     yield ""
     for one in facts.sittings:
         notes = f": {plain('; '.join(one.notes))}" if one.notes else ""
-        yield f"- The run went on in another process, its sitting {one.sitting}{_ref(one.seq)}{notes}."
+        yield f"- The run went on in another process, its sitting {one.sitting}{ref(one.seq)}{notes}."
     yield from [""] if facts.sittings else []
 
 
@@ -141,10 +142,10 @@ def _tried(facts: Facts) -> Iterator[str]:
         if generation.selection is not None:
             chosen, seq = generation.selection
             other = f", with {_link(chosen.reference_id)} as contrast" if chosen.reference_id else ""
-            yield f"Base {_link(chosen.base_id)}{other}{_ref(seq)}. Reasons: {plain(chosen.reasons)}"
+            yield f"Base {_link(chosen.base_id)}{other}{ref(seq)}. Reasons: {plain(chosen.reasons)}"
             yield ""
         if generation.plan is not None and generation.plan[0].nothing_to_try:
-            yield f"Nothing to try{_ref(generation.plan[1])}: {plain(generation.plan[0].nothing_to_try)}"
+            yield f"Nothing to try{ref(generation.plan[1])}: {plain(generation.plan[0].nothing_to_try)}"
             yield ""
         made = [one for one in facts.candidates if one.generation == number]
         if made:
@@ -158,6 +159,15 @@ def _tried(facts: Facts) -> Iterator[str]:
                 "speed-up",
             )
             yield from table(header, rows)
+            yield from _against_rubric(made)
+
+
+def _against_rubric(made: Sequence[Candidate]) -> Iterator[str]:
+    """What the Coder says that it did of each experiment's rubric."""
+    asked = [one for one in made if one.experiment is not None and one.experiment.strategy != "portfolio"]
+    for one in asked:
+        yield f"- {_link(one.id)}: {plain(told(one.rubric), 600)}."
+    yield from [""] if asked else []
 
 
 def _row(facts: Facts, one: Candidate) -> tuple[str, ...]:
@@ -172,7 +182,7 @@ def _row(facts: Facts, one: Candidate) -> tuple[str, ...]:
         else plain(experiment.description, 240) + _cites(facts, experiment),
         "" if experiment is None else plain(experiment.strategy, 40),
         _predicted(facts, one),
-        "not measured" if uplift is None else f"{uplift:+.1f} %{_ref(said)}",
+        "not measured" if uplift is None else f"{uplift:+.1f} %{ref(said)}",
         _outcome(one),
     )
 
@@ -182,15 +192,15 @@ def _predicted(facts: Facts, one: Candidate) -> str:
         return ""
     generation = facts.generations.get(one.generation)
     seq = generation.plan[1] if generation is not None and generation.plan is not None else None
-    return f"{one.experiment.uplift_min:+.0f} % to {one.experiment.uplift_max:+.0f} %{_ref(seq)}"
+    return f"{one.experiment.uplift_min:+.0f} % to {one.experiment.uplift_max:+.0f} %{ref(seq)}"
 
 
 def _outcome(one: Candidate) -> str:
     if one.evaluation is None:
         return "not judged"
     if not one.evaluation.accepted:
-        return f"{one.evaluation.verdict.value}{_ref(one.evidence)}"
-    return f"{_interval(one.evaluation.speedup)}{_ref(one.evidence)}"
+        return f"{one.evaluation.verdict.value}{ref(one.evidence)}"
+    return f"{_interval(one.evaluation.speedup)}{ref(one.evidence)}"
 
 
 def _worked(facts: Facts) -> Iterator[str]:
@@ -212,7 +222,7 @@ def _worked(facts: Facts) -> Iterator[str]:
     timings, seq = facts.best_timings(best)
     if timings:
         what = "Its times from the recording" if facts.info.target.startswith(RECORDED) else "Its times"
-        yield f"{what}{_ref(seq)}:"
+        yield f"{what}{ref(seq)}:"
         yield ""
         rows = [(_shape(one), _time(one.time_us), _quartiles(one), _interval(one.speedup)) for one in timings]
         yield from table(("shape", "time", "quartiles", "speed-up"), rows)
@@ -234,7 +244,7 @@ def _failed(facts: Facts) -> Iterator[str]:
         yield f"- {_link(one.id)}: {_outcome(one)}: {said}"
     for one in slower:
         uplift, seq = facts.uplift(one), facts.findings.get(one.id)
-        measured = "no uplift was measured" if uplift is None else f"{uplift:+.1f} % over its Base{_ref(seq)}"
+        measured = "no uplift was measured" if uplift is None else f"{uplift:+.1f} % over its Base{ref(seq)}"
         lesson = f": {plain(one.finding.next, 200)}" if one.finding is not None and one.finding.next else ""
         yield f"- {_link(one.id)}: right, {measured}{lesson}"
     if failed or slower:
@@ -252,114 +262,16 @@ def _failed(facts: Facts) -> Iterator[str]:
 def _errors(facts: Facts) -> Iterator[str]:
     for error in facts.errors[:20]:
         outcome = "the session went on" if error.recovered else "the session ended"
-        yield f"- In {plain(error.where, 60)}: {plain(error.message, 200)}; {outcome}{_ref(error.seq)}."
+        yield f"- In {plain(error.where, 60)}: {plain(error.message, 200)}; {outcome}{ref(error.seq)}."
     if len(facts.errors) > 20:
         yield f"- {len(facts.errors) - 20} more errors are in the record."
     if facts.errors:
         yield ""
 
 
-def _cost(facts: Facts) -> Iterator[str]:
-    totals = facts.info.totals
-    cost = "not known" if totals.cost_usd is None else f"${totals.cost_usd:.4f}"
-    about = "about " if facts.estimated else ""
-    yield "## Cost"
-    yield ""
-    yield (
-        f"{totals.evaluations} evaluations of {totals.candidates} candidates, {totals.accepted} accepted; "
-        f"{totals.model_calls} model calls with {about}{totals.prompt_tokens} tokens in and "
-        f"{about}{totals.completion_tokens} out, {cost}; {totals.seconds:.0f} s{_ref(facts.finished)}."
-    )
-    yield ""
-    rows = [
-        (
-            plain(agent),
-            str(use.calls),
-            str(use.failed),
-            f"{about}{use.tokens}",
-            f"#{use.first} to #{use.last}",
-        )
-        for agent, use in facts.usage.items()
-    ]
-    if rows:
-        yield from table(("agent", "model calls", "failed", "tokens", "events"), rows)
-
-
-def _literature(facts: Facts) -> Iterator[str]:
-    cited = facts.cited
-    if not cited:
-        return
-    yield "## Literature cited"
-    yield ""
-    for name, (passage, seq) in cited.items():
-        page = f", p. {passage.page}" if passage.page is not None else ""
-        section = f", {plain(passage.section, 120)}" if passage.section else ""
-        title, source = plain(passage.title, 120), plain(passage.source, 200)
-        yield f"- {code(name)}: {title}{section}{page}; {source}{_ref(seq)}"
-    yield ""
-
-
-def _reproduce(facts: Facts) -> Iterator[str]:
-    info = facts.info
-    yield "## How to reproduce it"
-    yield ""
-    yield "In the run's folder:"
-    yield ""
-    yield from (*(f"    {line}" for line in _commands(facts)), "")
-    yield (
-        "The search is repeated only by a model that answers the same; the best kernel can be measured again "
-        "wherever the target is."
-    )
-    yield ""
-    rows = [(plain(name), code(value)) for name, value in info.versions.items()]
-    rows += [
-        ("problem, SHA-256", code(info.problem_key)),
-        ("starting kernel, SHA-256", code(info.kernel_key)),
-    ]
-    best = facts.candidate(info.best.candidate_id) if info.best is not None else None
-    if best is not None:
-        rows.append((f"best kernel {best.id}, SHA-256", code(best.key)))
-    rows += [(f"prompt of {plain(name)}, hash", code(value)) for name, value in info.prompts.items()]
-    rows.append(("seed", "none was set" if info.seed is None else str(info.seed)))
-    yield from table(("what", "which"), rows)
-    yield "The configuration is in [run.json](run.json), every event in [events.jsonl](events.jsonl)."
-
-
-def _commands(facts: Facts) -> list[str]:
-    """Commands for a shell, which every word from outside is quoted for."""
-    info = facts.info
-    recorded = info.target.startswith(RECORDED)
-    problem = "" if recorded else f" {_word(info.problem_path or info.problem)}"
-    run = f"kernel-scientist run{problem} --target {_word(info.target)} --generations {info.generations}"
-    run += " --runs-dir .."
-    if info.config.get("model"):
-        run += f" --model {_word(str(info.config['model']))}"
-    if info.policy != "paper":
-        run += f" --policy {_word(info.policy)}"
-    if info.seed is not None:
-        run += f" --seed {info.seed}"
-    lines = [run]
-    if info.best is not None:
-        of = "" if recorded else f" --problem {_word(info.problem_path or info.problem)}"
-        target = f" --target {_word(info.target)} --tier confirm"
-        lines.append(f"kernel-scientist bench {_word(info.best.path)}{of}{target}")
-    lines.append(f"kernel-scientist transcript show {_word(info.id)} --runs-dir ..")
-    return lines
-
-
-def _word(text: str) -> str:
-    """A word for a shell, on one line."""
-    return shlex.quote("".join(one if one.isprintable() else "?" for one in text))
-
-
 def _link(candidate_id: str) -> str:
     name = "".join(one for one in candidate_id if one.isalnum())
     return f"[{name}](candidates/{name}/kernel.hip)"
-
-
-def _ref(seq: int | None) -> str:
-    """The event that the figures before it come from."""
-    return "" if seq is None else f" (#{seq})"
 
 
 def _refs(seqs: Iterator[int]) -> str:

@@ -11,7 +11,7 @@ from . import events as ev
 from .messages import Finding, Hypotheses, Selection
 from .run import BASELINE_ID, Candidate, Run, RunInfo
 
-__all__ = ["Facts", "GenerationFacts", "UsageFacts", "collect_facts"]
+__all__ = ["Facts", "GenerationFacts", "UsageFacts", "collect_facts", "ref"]
 
 
 @dataclass(slots=True)
@@ -144,3 +144,8 @@ def _add_call(facts: Facts, event: ev.ModelCall) -> None:
     use.failed += event.error is not None
     use.tokens += event.usage.total_tokens
     facts.estimated |= event.usage.estimated
+
+
+def ref(seq: int | None) -> str:
+    """The event that the figures before it come from."""
+    return "" if seq is None else f" (#{seq})"

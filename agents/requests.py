@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from .messages import Experiment
+from .messages import Experiment, RubricPoint
 
 __all__ = [
     "AttemptView",
@@ -249,6 +249,7 @@ class CodeRequest(_View):
 class BenchmarkRequest(_View):
     """To the Benchmarker: have `candidate_id` evaluated and write the finding.
 
+    `rubric` is what the Coder says of each point of the experiment's.
     `result` is there when the evaluation was made without a tool call of the model's.
     """
 
@@ -259,6 +260,7 @@ class BenchmarkRequest(_View):
     base_speedup: float | None = None
     experiment: Experiment
     report: str = ""
+    rubric: tuple[RubricPoint, ...] = ()
     result: ResultView | None = None
 
 

@@ -26,7 +26,7 @@ from kernel_scientist.sandbox.files import explained, is_free, open_regular, rea
 from kernel_scientist.tools.evaluation import Comparison, Evaluation, Interval
 
 from . import events as ev
-from .messages import Experiment, Finding, Hypotheses
+from .messages import Experiment, Finding, Hypotheses, RubricPoint
 
 if TYPE_CHECKING:
     import pandas
@@ -100,7 +100,8 @@ class Candidate:
     """One kernel of a run with all that is known of it; ``0000`` is the starting kernel.
 
     `status` is ``created`` until it was judged. `path` is its ``kernel.hip``. `evidence` is the event of its
-    evaluation, `twin_id` the candidate of the same program whose evaluation it was given.
+    evaluation, `twin_id` the candidate of the same program whose evaluation it was given. `rubric` is the
+    Coder's `report` point by point.
     """
 
     id: str
@@ -119,6 +120,7 @@ class Candidate:
     finding: Finding | None
     twin_id: str | None = None
     evidence: int | None = None
+    rubric: tuple[RubricPoint, ...] = ()
 
     @property
     def verdict(self) -> str | None:
@@ -361,6 +363,7 @@ def _candidate(
         finding=finding,
         twin_id=None if judged is None else judged.reused_from,
         evidence=None if judged is None else judged.seq,
+        rubric=created.rubric,
     )
 
 

@@ -222,14 +222,17 @@ def _best_passage(topic: Topic, passages: Mapping[str, str]) -> str | None:
 def _code(request: CodeRequest) -> str:
     """The experiment's constants as one SEARCH/REPLACE block; a failed attempt cannot be mended by rule."""
     if request.failures:
-        return "The offline model sets constants only; it has no other way to do this experiment."
+        return _json({"give_up": "The offline model sets constants only; it knows no other way to do this."})
     moves = _moves(request.experiment.rubric)
     try:
         changed = Kernel.parse(request.base.source).with_constants({move.name: move.new for move in moves})
     except PlanError as error:
-        return f"The offline model cannot make this change: {error}."
+        return _json({"give_up": f"The offline model cannot make this change: {error}."})
     report = f"By rule, constants only: {describe_moves(moves)}. The code itself is unchanged."
-    return f"{_json({'report': report})}\n\n{_edit(request.base.source, changed.source)}"
+    rubric = [
+        {"item": number, "status": "done"} for number, _ in enumerate(request.experiment.rubric, start=1)
+    ]
+    return f"{_json({'report': report, 'rubric': rubric})}\n\n{_edit(request.base.source, changed.source)}"
 
 
 def _moves(rubric: Sequence[str]) -> list[Move]:

@@ -1,0 +1,106 @@
+"""The last parts of a run's report: what it cost, the literature it cites, how to do it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from kernel_scientist.tools.problem import RECORDED
+
+from .markdown import code, plain, table
+from .report_facts import Facts, ref
+
+__all__ = ["cost", "literature", "reproduce"]
+
+
+def cost(facts: Facts) -> Iterator[str]:
+    totals = facts.info.totals
+    cost = "not known" if totals.cost_usd is None else f"${totals.cost_usd:.4f}"
+    about = "about " if facts.estimated else ""
+    yield "## Cost"
+    yield ""
+    yield (
+        f"{totals.evaluations} evaluations of {totals.candidates} candidates, {totals.accepted} accepted; "
+        f"{totals.model_calls} model calls with {about}{totals.prompt_tokens} tokens in and "
+        f"{about}{totals.completion_tokens} out, {cost}; {totals.seconds:.0f} s{ref(facts.finished)}."
+    )
+    yield ""
+    rows = [
+        (
+            plain(agent),
+            str(use.calls),
+            str(use.failed),
+            f"{about}{use.tokens}",
+            f"#{use.first} to #{use.last}",
+        )
+        for agent, use in facts.usage.items()
+    ]
+    if rows:
+        yield from table(("agent", "model calls", "failed", "tokens", "events"), rows)
+
+
+def literature(facts: Facts) -> Iterator[str]:
+    cited = facts.cited
+    if not cited:
+        return
+    yield "## Literature cited"
+    yield ""
+    for name, (passage, seq) in cited.items():
+        page = f", p. {passage.page}" if passage.page is not None else ""
+        section = f", {plain(passage.section, 120)}" if passage.section else ""
+        title, source = plain(passage.title, 120), plain(passage.source, 200)
+        yield f"- {code(name)}: {title}{section}{page}; {source}{ref(seq)}"
+    yield ""
+
+
+def reproduce(facts: Facts) -> Iterator[str]:
+    info = facts.info
+    yield "## How to reproduce it"
+    yield ""
+    yield "In the run's folder:"
+    yield ""
+    yield from (*(f"    {line}" for line in _commands(facts)), "")
+    yield (
+        "The search is repeated only by a model that answers the same; the best kernel can be measured again "
+        "wherever the target is."
+    )
+    yield ""
+    rows = [(plain(name), code(value)) for name, value in info.versions.items()]
+    rows += [
+        ("problem, SHA-256", code(info.problem_key)),
+        ("starting kernel, SHA-256", code(info.kernel_key)),
+    ]
+    best = facts.candidate(info.best.candidate_id) if info.best is not None else None
+    if best is not None:
+        rows.append((f"best kernel {best.id}, SHA-256", code(best.key)))
+    rows += [(f"prompt of {plain(name)}, hash", code(value)) for name, value in info.prompts.items()]
+    rows.append(("seed", "none was set" if info.seed is None else str(info.seed)))
+    yield from table(("what", "which"), rows)
+    yield "The configuration is in [run.json](run.json), every event in [events.jsonl](events.jsonl)."
+
+
+def _commands(facts: Facts) -> list[str]:
+    """Commands for a shell, which every word from outside is quoted for."""
+    info = facts.info
+    recorded = info.target.startswith(RECORDED)
+    problem = "" if recorded else f" {_word(info.problem_path or info.problem)}"
+    run = f"kernel-scientist run{problem} --target {_word(info.target)} --generations {info.generations}"
+    run += " --runs-dir .."
+    if info.config.get("model"):
+        run += f" --model {_word(str(info.config['model']))}"
+    if info.policy != "paper":
+        run += f" --policy {_word(info.policy)}"
+    if info.seed is not None:
+        run += f" --seed {info.seed}"
+    lines = [run]
+    if info.best is not None:
+        of = "" if recorded else f" --problem {_word(info.problem_path or info.problem)}"
+        target = f" --target {_word(info.target)} --tier confirm"
+        lines.append(f"kernel-scientist bench {_word(info.best.path)}{of}{target}")
+    lines.append(f"kernel-scientist transcript show {_word(info.id)} --runs-dir ..")
+    return lines
+
+
+def _word(text: str) -> str:
+    """A word for a shell, on one line."""
+    return shlex.quote("".join(one if one.isprintable() else "?" for one in text))
