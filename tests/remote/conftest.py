@@ -14,7 +14,7 @@ from kernel_scientist.tools.remote.client import Patience
 from kernel_scientist.tools.settings import JudgeSettings, TierSettings
 from kernel_scientist.tools.targets.ssh import SshTarget
 
-from .problem import write_problem
+from ..tools.conftest import write_problem
 from .server import Relay, SshServer, start_server
 
 QUICK = JudgeSettings(

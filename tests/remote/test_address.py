@@ -19,6 +19,8 @@ from kernel_scientist.sandbox.remote.connection import remote_command
         ("ssh://me@gpu1:2222/", SshAddress("gpu1", "me", 2222)),
         ("ssh://gpu1/usr/bin/python3.12", SshAddress("gpu1", python="/usr/bin/python3.12")),
         ("ssh://me@gpu1/~/venv/bin/python", SshAddress("gpu1", "me", python="~/venv/bin/python")),
+        ("ssh://gpu1?target=mi300-warm", SshAddress("gpu1", target="mi300-warm")),
+        ("ssh://me@gpu1:22/~/python?target=cpu", SshAddress("gpu1", "me", 22, "~/python", "cpu")),
         ("ssh://me@[fe80::1%eth0]:22", SshAddress("fe80::1%eth0", "me", 22)),
     ],
 )
@@ -51,6 +53,12 @@ def test_an_address_is_read_and_written_back(text: str, address: SshAddress) -> 
         "ssh://[gpu1",
         "ssh://[::1",
         "ssh://gpu\u202e1",
+        "ssh://gpu1?target=",
+        "ssh://gpu1?python=x",
+        "ssh://gpu1?target=ssh://gpu2",
+        "ssh://gpu1?target=recorded:/etc/passwd",
+        "ssh://gpu1?target=cpu&target=mi300",
+        "ssh://gpu1/usr/bin/python?target=$(reboot)",
     ],
 )
 def test_anything_else_is_refused_in_one_printable_sentence(text: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from .problem import write_problem
+from ..tools.conftest import write_problem
 from .server import USER, SshServer
 
 
@@ -70,6 +70,27 @@ def test_bench_judges_a_users_own_problem_there(ssh: SshServer, tmp_path: Path) 
     assert f"at {USER}@127.0.0.1" in done.out
     assert "predict nothing for an" in done.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["my problem"]
+
+
+@pytest.mark.slow
+def test_compare_measures_two_kernels_there(ssh: SshServer, tmp_path: Path) -> None:
+    problem = write_problem(tmp_path / "mine")
+    slower = tmp_path / "slower.hip"
+    text = problem.default_kernel.read_text()
+    slower.write_text(text.replace("__syncthreads();", "for (int k = 0; k < 40; k++) __syncthreads();"))
+    target = f"{ssh.url()}?target=cpu"
+    words = ("--problem", problem.folder, "--target", target, "--json")
+    done = command("compare", "honest", slower, *words, cwd=tmp_path)
+    assert done.code == 0, done.err
+    comparison = done.json["comparison"]
+    assert comparison["speedup"]["high"] < 1.0
+    assert {comparison[side]["device"].rpartition(", ")[2] for side in "ab"} == {f"at {USER}@127.0.0.1"}
+    assert comparison["b"]["target"] == "cpu"
+    slower.write_text(text.replace("2.0f *", "2.5f *"))
+    done = command("compare", "honest", slower, *words, cwd=tmp_path)
+    assert done.code == 6, done.err
+    assert done.json["comparison"]["b"]["verdict"] == "wrong_result"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "slower.hip"]
 
 
 def test_a_machine_that_cannot_be_reached_is_exit_code_5_and_leaves_nothing(

@@ -22,8 +22,8 @@ from kernel_scientist.tools.targets import resolve_target
 from kernel_scientist.tools.targets.ssh import SshTarget
 
 from ..sandbox.fakehip.machine import FakeRocm
+from ..tools.conftest import HONEST, PLAN, write_problem
 from .conftest import QUICK
-from .problem import HONEST, PLAN, write_problem
 from .server import Relay, SshServer
 
 # Lasts as long as its time limit, which is a second on the machine that judges.
@@ -146,6 +146,16 @@ def test_an_mi300_there_is_used(ssh: SshServer, rocm_folder: FakeRocm, tmp_path:
     target.machine.close()
     assert (evaluation.verdict, evaluation.target) == (Verdict.ACCEPTED, "mi300"), evaluation.message
     assert "MI300X (gfx942, 304 CUs), ROCm runtime" in evaluation.device
+
+
+def test_a_target_of_that_machine_can_be_named(ssh: SshServer) -> None:
+    target = SshTarget(f"{ssh.url()}?target=cpu-all-cores")
+    assert target.name == "cpu-all-cores"
+    target.machine.close()
+    with pytest.raises(UsageError, match=r"there is no target 'cpus'; did you mean 'cpu'\?"):
+        SshTarget(f"{ssh.url()}?target=cpus")
+    with pytest.raises(UnusableEnvironment, match=r"No ROCm|No device for mi300"):
+        SshTarget(f"{ssh.url()}?target=mi300")
 
 
 def test_many_candidates_go_over_one_connection(

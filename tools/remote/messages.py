@@ -70,6 +70,7 @@ class InspectRequest(_Message):
 
 class TargetRequest(_Message):
     do: Literal["target"] = "target"
+    name: str = Field(default="auto", pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")
     allow_no_sandbox: bool
 
 

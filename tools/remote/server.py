@@ -153,7 +153,7 @@ class _Server:
             case InspectRequest():
                 return {"findings": [one.to_dict() for one in inspect_machine()]}
             case TargetRequest():
-                self._target = resolve_target("auto", allow_no_sandbox=request.allow_no_sandbox)
+                self._target = resolve_target(request.name, allow_no_sandbox=request.allow_no_sandbox)
                 one = self._target
                 facts = (one.name, one.target_class, one.device, one.sandbox)
                 return dict(zip(("name", "target_class", "device", "sandbox"), facts, strict=True))

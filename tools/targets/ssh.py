@@ -1,4 +1,4 @@
-"""``ssh://user@host``: judge and worker on another machine, with whatever target that machine has.
+"""``ssh://user@host``: judge and worker on another machine, with a target of that machine's own.
 
 Covered: the program puts itself there and uses only what it put; a candidate in flight when the connection
 is lost is judged again on a new one. Not covered: what the machine does besides.
@@ -60,7 +60,7 @@ class SshTarget:
     ) -> None:
         place = address if isinstance(address, SshAddress) else SshAddress.parse(address)
         self.machine = RemoteMachine(place, patience)
-        self._request = TargetRequest(allow_no_sandbox=allow_no_sandbox)
+        self._request = TargetRequest(name=place.target, allow_no_sandbox=allow_no_sandbox)
         self._facts: TargetFacts | None = None
         self._facts = self.call(lambda _link: self.facts)
 
