@@ -75,9 +75,13 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """The worker died or broke the protocol; `reason` is one sentence of evidence."""
+    """The worker died or broke the protocol; `reason` is one sentence of evidence.
+
+    `device_lost` when the device's runtime said that the device is gone: for a reset, or for good.
+    """
 
     reason: str
+    device_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import final
 
 import numpy as np
 
-from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.errors import DeviceLost, UsageError
 
 from .batches import Fault, Patience, shape_text
 from .builds import NOTHING, Build, BuildFailure, Building, Report, bind_all, start_builds
@@ -40,6 +40,8 @@ Shape = Mapping[str, int]
 _MAX_LOG = 20_000
 # A run's buffers, and their copies: what was drawn, the reference's values and tolerances in float64.
 _COPIES = 6
+# A kernel under which so many devices are lost has to do with it.
+_MOST_LOST = 2
 _STAGES = {
     Verdict.INVALID_PLAN: "plan",
     Verdict.REJECTED: "policy",
@@ -63,6 +65,7 @@ class _Case:
     compile_log: str = ""
     method: str = ""
     speedup: Interval | None = None
+    lost: tuple[str, ...] = ()
 
     @contextmanager
     def stage(self, name: str) -> Generator[None]:
@@ -122,11 +125,21 @@ class LocalAssessor:
         return Comparison(first, second, second.timings, second.speedup, claim(second.speedup))
 
     def _evaluate(self, kernel: Kernel, baseline: Kernel | None, tier: Tier | None) -> Evaluation:
-        # Drawn when the kernel's text can no longer change: shapes, inputs, the order of batches.
-        case = _Case(kernel, baseline, tier, np.random.default_rng(self._seeds.spawn(1)[0]))
-        with case.stage("total"):
-            fault = self._assess(case)
-        return self._evaluation(case, fault)
+        lost: list[DeviceLost] = []
+        while True:
+            # Drawn when the kernel's text can no longer change: shapes, inputs, the order of batches.
+            case = _Case(kernel, baseline, tier, np.random.default_rng(self._seeds.spawn(1)[0]))
+            case.lost = tuple(map(str, lost))
+            try:
+                with case.stage("total"):
+                    fault = self._assess(case)
+            except DeviceLost as error:
+                # Another device goes on, from the beginning: times of two devices are not to be mixed.
+                lost.append(error)
+                if sum(one.under_kernel for one in lost) < _MOST_LOST:
+                    continue
+                fault = Fault(Verdict.CRASHED, f"{_MOST_LOST} devices were lost while it ran: {error}")
+            return self._evaluation(case, fault)
 
     def _evaluation(self, case: _Case, fault: Fault | None) -> Evaluation:
         kernel, baseline = case.kernel, case.baseline
@@ -146,7 +159,8 @@ class LocalAssessor:
             resources=case.report.resources,
             resources_note=case.report.note,
             compile_log=clean(log, _MAX_LOG),
-            notes=(*self._device.notes, *case.notes),
+            notes=(*self._device.notes, *case.lost, *case.notes),
+            begun_anew=case.lost,
             seconds=case.seconds,
             method=case.method,
         )

@@ -122,7 +122,7 @@ def run_timed(
     if reverse:
         where += ", with the blocks and the threads of each in reverse order (is a barrier missing?)"
     match outcome:
-        case Crashed(reason):
+        case Crashed(reason=reason):
             return Fault(Verdict.CRASHED, f"{where}: {reason}", contender)
         case TimedOut(limit_s):
             text = f"{where}: {count} runs were not over after {limit_s:.1f} s and were stopped"

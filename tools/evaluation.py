@@ -99,7 +99,7 @@ class Evaluation:
     `tier` is ``screen`` or ``confirm``. `speedup` is the geometric mean over shapes against the
     baseline. `message` is empty for an accepted kernel, else the evidence in a few lines.
     `seconds` splits the time from source to verdict by stage. `method` says how was timed: clock,
-    estimator, pairs, caches.
+    estimator, pairs, caches. `begun_anew` says of each device that was lost under it how that came.
     """
 
     verdict: Verdict
@@ -119,6 +119,7 @@ class Evaluation:
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     method: str = ""
+    begun_anew: tuple[str, ...] = ()
 
     def to_dict(self) -> Json:
         """A value `json.dumps` can write and `from_dict` turns back into an equal evaluation."""
@@ -132,6 +133,7 @@ class Evaluation:
                 {**_fields(item), "instructions": dict(item.instructions)} for item in self.resources
             ],
             "notes": list(self.notes),
+            "begun_anew": list(self.begun_anew),
             "seconds": dict(self.seconds),
         }
 
@@ -145,6 +147,7 @@ class Evaluation:
             "speedup": _optional(data["speedup"]),
             "resources": tuple(KernelResources(**item) for item in data["resources"]),
             "notes": tuple(data["notes"]),
+            "begun_anew": tuple(data.get("begun_anew", ())),
         }
         return cls(**{**data, **changed})
 

@@ -81,7 +81,8 @@ def _came_out(event: ev.Event) -> str | None:
     match event:
         case ev.EvaluationFinished():
             reused = f" (as {event.reused_from}, the same program)" if event.reused_from else ""
-            return f"{event.candidate_id} {verdict_line(event.evaluation)}{reused}"
+            anew = "".join(f"; begun anew: {one_line(why)}" for why in event.evaluation.begun_anew)
+            return f"{event.candidate_id} {verdict_line(event.evaluation)}{reused}{anew}"
         case ev.ComparisonFinished():
             how = how_compared(event.comparison.b.target)
             claim = "an improvement" if event.improved else "no improvement shown"

@@ -1,4 +1,4 @@
-"""``ssh://user@host[:port][/python][?target=NAME]``, with nothing in it that ssh or a shell could take for more.
+"""``ssh://user@host[:port][/python][?target=NAME]``, with nothing in it that means more to a shell.
 
 Covered: options in place of a host or user, shell syntax in any part, passwords. Not covered: what the
 user's own ssh configuration makes of a host's name.

@@ -18,7 +18,7 @@ from ..processes import run
 from .command import visible_token, worker_argv, worker_environment
 from .hip_worker.main import MARK
 
-__all__ = ["LIBRARY_VARIABLE", "RocmDevice", "ask", "devices", "find_runtime", "require_runtime"]
+__all__ = ["LIBRARY_VARIABLE", "RocmDevice", "answers", "ask", "devices", "find_runtime", "require_runtime"]
 
 LIBRARY_VARIABLE = "KERNEL_SCIENTIST_HIP_LIBRARY"
 _NAME = "libamdhip64.so"
@@ -127,6 +127,15 @@ def ask(
         f"The ROCm runtime {library} {how}{said} when asked for its devices; check the amdgpu driver with "
         "rocminfo."
     )
+
+
+def answers(library: Path, device: RocmDevice) -> bool:
+    """Whether the runtime still finds `device`, in a process of its own that sees it alone."""
+    try:
+        found = ask(library, environment=worker_environment(library, device.token))
+    except UnusableEnvironment:
+        return False
+    return bool(found.get("devices"))
 
 
 def _device(index: int, facts: dict[str, Any], version: str) -> RocmDevice:

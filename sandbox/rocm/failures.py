@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 from typing import Any, Protocol
 
-from ..errors import SandboxError, UnusableEnvironment
+from ..errors import DeviceLost, SandboxError
 from ..execution import BatchOutcome, Crashed, NotLaunched, TimedOut
 from .discovery import RocmDevice
 
@@ -33,7 +33,7 @@ class _End(Protocol):
 
 
 def before_go(answer: dict[str, Any] | None, end: _End, device: RocmDevice) -> BatchOutcome:
-    """What the candidate is told; `UnusableEnvironment` when the fault is the machine's."""
+    """What the candidate is told; `DeviceLost` or `SandboxError` when the fault is the machine's."""
     if answer is None:
         raise SandboxError(
             f"The device worker {_how(end)} before it was ready; run `kernel-scientist doctor` and rocminfo."
@@ -49,7 +49,7 @@ def before_go(answer: dict[str, Any] | None, end: _End, device: RocmDevice) -> B
         )
         return NotLaunched(f"The device {what}: {_call(failed)}.")
     said = _call(failed) if "call" in failed else failed["text"]
-    raise UnusableEnvironment(f"{device.title} cannot be used: {said}; see rocminfo and dmesg.")
+    raise DeviceLost(f"{device.title} cannot be used: {said}; see rocminfo and dmesg.", said)
 
 
 def after_go(failed: dict[str, Any], timeout_s: float) -> BatchOutcome:
@@ -58,7 +58,7 @@ def after_go(failed: dict[str, Any], timeout_s: float) -> BatchOutcome:
     if failed["code"] == _LAUNCH_TIMEOUT:
         return TimedOut(timeout_s)
     if failed["code"] in _LOST:
-        return Crashed(f"The device was lost {where}: {_call(failed)}.")
+        return Crashed(f"The device was lost {where}: {_call(failed)}.", device_lost=True)
     if failed["call"] == "hipModuleLaunchKernel" and failed["code"] not in _FAULTS:
         return NotLaunched(f"The launch was refused {where}: {_call(failed)}.")
     return Crashed(f"The device reported a fault {where}: {_call(failed)}.")

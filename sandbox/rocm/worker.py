@@ -77,7 +77,7 @@ def run_batch(
     """Run `launches` in order on each of the first `count` runs' own regions, in one new process.
 
     `timeout_s` is for the kernels; what putting their buffers into place may take is added. Raises
-    `UnusableEnvironment` when the device fails before the candidate has any part in it.
+    `DeviceLost` when the device fails before the candidate has any part in it.
     """
     if not 0 < count <= workspace.runs:
         raise ValueError(f"{count} runs are not in a workspace of {workspace.runs}")

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -148,13 +148,11 @@ def test_a_fault_of_the_device_has_its_verdict_and_frees_the_device(
     evaluation = judge.evaluate(make_kernel(LONG))
     assert evaluation.verdict is verdict, evaluation.message
     assert said in evaluation.message
-    for path in cache_home().glob("device-*.lock"):
-        with FileLock(path, timeout_s=0.0):
-            pass
+    assert_no_device_is_locked()
 
 
 def test_a_device_that_is_gone_ends_the_session_with_a_sentence(
-    rocm: FakeRocm, problem: Problem, few: JudgeSettings
+    rocm: FakeRocm, problem: Problem, few: JudgeSettings, impatient: None
 ) -> None:
     kernel = Kernel.load(problem.default_kernel)
     judge = Judge(problem, resolve_target("mi300"), kernel, settings=few)
@@ -163,6 +161,93 @@ def test_a_device_that_is_gone_ends_the_session_with_a_sentence(
         UnusableEnvironment, match="AMD Instinct MI300X cannot be used: hipInit says hipErrorNoDevice"
     ):
         judge.evaluate(kernel)
+    assert_no_device_is_locked()
+
+
+_GONE_AT_START = ("on {} fail hipInit 100",)
+_GONE_UNDER_A_KERNEL = ("on {} lose hipModuleLaunchKernel", "on {} fail hipRuntimeGetVersion 100")
+
+
+def _gone(faults: Sequence[str], *devices: int) -> list[str]:
+    return [fault.format(device) for device in devices for fault in faults]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that is lost is lost at once."""
+    monkeypatch.setattr("kernel_scientist.tools.targets.mi300._RETURN_PAUSES_S", (0.01,))
+
+
+@pytest.mark.parametrize("faults", [_GONE_AT_START, _GONE_UNDER_A_KERNEL])
+def test_when_a_device_is_lost_for_good_another_takes_over_and_it_is_said_once(
+    rocm: FakeRocm, problem: Problem, few: JudgeSettings, impatient: None, faults: Sequence[str]
+) -> None:
+    rocm.configure(*_gone(faults, 0), devices=2)
+    kernel = Kernel.load(problem.default_kernel)
+    judge = Judge(problem, resolve_target("mi300"), kernel, settings=few)
+    first = judge.evaluate(kernel)
+    assert first.accepted, first.message
+    (said,) = first.begun_anew
+    assert said.startswith("AMD Instinct MI300X at 0000:05:00.0 is lost (")
+    assert "hipErrorNoDevice (100)" in said
+    assert said.endswith("; 1 of 2 devices is left")
+    assert said in first.notes
+    with rocm.calls() as log:
+        second = judge.evaluate(kernel.with_constants({"BLOCK": 128}))
+    assert second.accepted, second.message
+    assert second.begun_anew == ()
+    assert second.device == first.device
+    assert {line.split("device=")[1] for line in log if "hipSetDevice" in line} == {"1 -> 0"}
+    assert_no_device_is_locked()
+
+
+def test_when_no_device_is_left_there_is_a_sentence(
+    rocm: FakeRocm, problem: Problem, few: JudgeSettings, impatient: None
+) -> None:
+    kernel = Kernel.load(problem.default_kernel)
+    rocm.configure(*_gone(_GONE_AT_START, 0, 1), devices=2)
+    judge = Judge(problem, resolve_target("mi300"), kernel, settings=few)
+    with pytest.raises(UnusableEnvironment) as raised:
+        judge.evaluate(kernel)
+    assert str(raised.value) == (
+        "No device is left of 2 for mi300: AMD Instinct MI300X cannot be used: hipInit says hipErrorNoDevice "
+        "(100), no ROCm-capable device is detected; see rocminfo and dmesg."
+    )
+    assert_no_device_is_locked()
+
+
+def test_a_kernel_under_which_two_devices_are_lost_has_crashed(
+    rocm: FakeRocm, problem: Problem, few: JudgeSettings, impatient: None, make_kernel: Callable[..., Kernel]
+) -> None:
+    rocm.configure(devices=3)
+    kernel = Kernel.load(problem.default_kernel)
+    judge = Judge(problem, resolve_target("mi300"), kernel, settings=few)
+    assert judge.evaluate(kernel).accepted
+    rocm.configure(*_gone(_GONE_UNDER_A_KERNEL, 0, 1), devices=3)
+    evaluation = judge.evaluate(make_kernel(LONG))
+    assert evaluation.verdict is Verdict.CRASHED
+    assert evaluation.message.startswith("2 devices were lost while it ran: ")
+    assert judge.evaluate(kernel.with_constants({"BLOCK": 128})).accepted
+
+
+def test_a_device_that_is_being_reset_is_waited_for(
+    rocm: FakeRocm, problem: Problem, few: JudgeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernel_scientist.tools.targets.mi300._RETURN_PAUSES_S", (0.05,) * 400)
+    kernel = Kernel.load(problem.default_kernel)
+    judge = Judge(problem, resolve_target("mi300"), kernel, settings=few)
+    rocm.configure("fail hipInit 100")
+    timer = threading.Timer(1.0, rocm.configure)
+    timer.start()
+    with rocm.calls() as log:
+        evaluation = judge.evaluate(kernel)
+    timer.join()
+    assert evaluation.accepted, evaluation.message
+    assert evaluation.begun_anew == ()
+    assert any(line.endswith("hipInit -> 100") for line in log)
+
+
+def assert_no_device_is_locked() -> None:
     for path in cache_home().glob("device-*.lock"):
         with FileLock(path, timeout_s=0.0):
             pass

@@ -7,7 +7,7 @@ checks and while it times. Candidates are device code only; the process that loa
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, final
@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Literal, final
 from kernel_scientist.sandbox.cage import Cage, select_cage
 from kernel_scientist.sandbox.compilation import CodeObject, CompileFailure, Compiler, CompileRequest
 from kernel_scientist.sandbox.compiler import open_compiler
-from kernel_scientist.sandbox.errors import SandboxError, UnusableEnvironment
-from kernel_scientist.sandbox.execution import BatchOutcome, Fill, KernelLaunch, Region
+from kernel_scientist.sandbox.errors import DeviceLost, SandboxError, UnusableEnvironment
+from kernel_scientist.sandbox.execution import BatchOutcome, Crashed, Fill, KernelLaunch, Region
 from kernel_scientist.sandbox.files import FileLock, cache_home
 from kernel_scientist.sandbox.load import LoadSample
 from kernel_scientist.sandbox.rocm import RocmDevice, devices
 from kernel_scientist.sandbox.rocm.batch_plan import CachePolicy
 from kernel_scientist.sandbox.rocm.confinement import Confinement, confine
-from kernel_scientist.sandbox.rocm.discovery import require_runtime
-from kernel_scientist.sandbox.rocm.worker import DeviceWorker, run_batch
+from kernel_scientist.sandbox.rocm.discovery import answers, require_runtime
+from kernel_scientist.sandbox.rocm.worker import BatchReport, DeviceWorker, run_batch
 from kernel_scientist.sandbox.toolchain import ARCHITECTURES
 from kernel_scientist.sandbox.workspace import Workspace
 
@@ -41,6 +41,8 @@ __all__ = ["Mi300Target"]
 _REPORT_ARCH = "gfx942"
 _LOCK_TIMEOUT_S = 600.0
 _LOCK_PAUSE_S = 0.2
+# What a driver takes to reset a device; one that does not answer after these waits is lost.
+_RETURN_PAUSES_S = (1.0, 5.0, 15.0)
 # Filled and checked memory on both sides of every buffer.
 _GUARD_BYTES = 16384
 # What is written between runs, as a multiple of all caches together: their replacement is not strictly by
@@ -69,13 +71,14 @@ class Mi300Target:
 
     def __init__(self, *, allow_no_sandbox: bool = False, caches: Literal["cold", "warm"] = "cold") -> None:
         self._library = require_runtime()
-        self._devices = _usable(devices(self._library))
+        self._devices: list[RocmDevice] = _usable(devices(self._library))
         self._kind = self._devices[0]
         # The compiler reads text that nobody trusts, so it needs a cage of any kind, or the user's word.
         self._cage: Cage = select_cage(allow_none=allow_no_sandbox)
         self._confinement: Confinement = confine(self._cage, self._library)
         self._compiler: Compiler = open_compiler(self._kind.arch, cage=self._cage)
         self._policy = CachePolicy(caches, _flush_bytes(self._kind))
+        self._count = len(self._devices)
         self._held: RocmDevice | None = None
         self._last = self._kind
         self._sensors: list[dict[str, float]] = []
@@ -85,7 +88,7 @@ class Mi300Target:
     def device(self) -> str:
         kind = self._kind
         units = "" if kind.compute_units is None else f", {kind.compute_units} CUs"
-        count = f", one of {len(self._devices)}" if len(self._devices) > 1 else ""
+        count = f", one of {self._count}" if self._count > 1 else ""
         return f"{kind.title} ({kind.arch}{units}{count}), ROCm runtime {kind.runtime}"
 
     @property
@@ -131,15 +134,26 @@ class Mi300Target:
         timeout_s: float,
         reverse_fibers: bool = False,
     ) -> BatchOutcome:
-        """Outside of `exclusive` the device is held for this batch. A GPU knows no reverse order."""
+        """Outside of `exclusive` the device is held for this batch. A GPU knows no reverse order.
+
+        DeviceLost when the device is lost for good and others are left; it is not used again.
+        """
         assert not reverse_fibers
         if self._held is None:
             with self.exclusive():
                 return self.run(code, workspace, launches, count=count, timeout_s=timeout_s)
-        where = DeviceWorker(self._library, self._held, self._confinement, self._policy)
-        report = run_batch(where, code, workspace, launches, count=count, timeout_s=timeout_s)
+        device = self._held
+        where = DeviceWorker(self._library, device, self._confinement, self._policy)
+
+        def batch() -> BatchReport:
+            return run_batch(where, code, workspace, launches, count=count, timeout_s=timeout_s)
+
+        report = self._started(batch, device)
         self._sensors += report.sensors
-        return report.outcome
+        outcome = report.outcome
+        if isinstance(outcome, Crashed) and outcome.device_lost and not self._returns(device):
+            raise self._without(device, outcome.reason.rstrip("."), under_kernel=True)
+        return outcome
 
     @contextmanager
     def exclusive(self) -> Generator[None]:
@@ -160,6 +174,40 @@ class Mi300Target:
         """From the data sheet, so that `again` changes nothing."""
         del again
         return device_roofline(self._last)
+
+    def _started(self, batch: Callable[[], BatchReport], device: RocmDevice) -> BatchReport:
+        """The batch's report, once the device takes it: one that is being reset gets its time."""
+        for pause in _RETURN_PAUSES_S:
+            try:
+                return batch()
+            except DeviceLost:
+                time.sleep(pause)
+        try:
+            return batch()
+        except DeviceLost as error:
+            raise self._without(device, error.said) from None
+
+    def _returns(self, device: RocmDevice) -> bool:
+        for pause in _RETURN_PAUSES_S:
+            if answers(self._library, device):
+                return True
+            time.sleep(pause)
+        return answers(self._library, device)
+
+    def _without(self, device: RocmDevice, said: str, *, under_kernel: bool = False) -> UnusableEnvironment:
+        """What is to be raised when `device` is lost; it is not used any more."""
+        self._devices.remove(device)
+        left = len(self._devices)
+        if not left:
+            others = f"No device is left of {self._count} for mi300: " if self._count > 1 else ""
+            return UnusableEnvironment(
+                f"{others}{device.title} cannot be used: {said}; see rocminfo and dmesg."
+            )
+        message = (
+            f"{device.title} at {device.pci} is lost ({said}); "
+            f"{left} of {self._count} devices {'is' if left == 1 else 'are'} left"
+        )
+        return DeviceLost(message, said, under_kernel=under_kernel)
 
     def _acquire(self) -> tuple[RocmDevice, FileLock]:
         deadline = time.monotonic() + _LOCK_TIMEOUT_S

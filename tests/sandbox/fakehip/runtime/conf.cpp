@@ -9,7 +9,7 @@
 // Faults:  fail CALL CODE [SKIP]   the call returns CODE, after SKIP times when it works
 //          slow CALL MILLISECONDS  hang CALL [SKIP]  die CALL [SKIP]
 //          lose CALL [SKIP]        from this call on every call returns hipErrorNoDevice
-//          broken DEVICE           a process that chooses the device gets hipErrorNoDevice from then on
+//          on DEVICE FAULT         only in a process that sees no other device
 //          event_factor F          events say F times what passed between them
 #include "fakehip.h"
 
@@ -90,7 +90,6 @@ void read_conf() {
   FILE* const file = fopen(path, "r");
   if (!file) return;
   conf.fault_count = 0;
-  conf.broken = 0;
   while (fgets(line, sizeof line, file)) {
     char key[32] = "", rest[256] = "";
     if (sscanf(line, "%31s %255[^\n]", key, rest) < 1) continue;
@@ -102,10 +101,13 @@ void read_conf() {
       if (!strcmp(key, number.key)) *number.value = atoi(rest);
     if (!strcmp(key, "arch")) snprintf(conf.arch, sizeof conf.arch, "%.60s", rest);
     if (!strcmp(key, "name")) snprintf(conf.name, sizeof conf.name, "%.120s", rest[0] == '-' ? "" : rest);
-    if (!strcmp(key, "broken")) conf.broken |= 1u << (atoi(rest) & 31);
     if (!strcmp(key, "memory")) conf.memory = strtoull(rest, nullptr, 10);
     if (!strcmp(key, "event_factor")) conf.event_factor = atof(rest);
     Fault fault = {};
+    fault.device = -1;
+    char inner[256] = "";
+    if (!strcmp(key, "on") && sscanf(rest, "%d %31s %255[^\n]", &fault.device, key, inner) == 3)
+      memcpy(rest, inner, sizeof rest);
     snprintf(fault.kind, sizeof fault.kind, "%.7s", key);
     if (!strcmp(key, "fail") || !strcmp(key, "slow")) {
       if (sscanf(rest, "%47s %ld %ld", fault.call, &fault.value, &fault.skip) < 2) continue;
@@ -123,7 +125,8 @@ int fault_of(const char* call) {
   if (lost) return NoDevice;
   for (int i = 0; i < conf.fault_count; i++) {
     Fault& fault = conf.faults[i];
-    if (strcmp(fault.call, call) || fault.skip-- > 0) continue;
+    if (strcmp(fault.call, call) || (fault.device >= 0 && fault.device != only_device())) continue;
+    if (fault.skip-- > 0) continue;
     if (!strcmp(fault.kind, "fail")) return int(fault.value);
     if (!strcmp(fault.kind, "slow")) usleep(unsigned(fault.value) * 1000);
     if (!strcmp(fault.kind, "die")) abort();

@@ -37,24 +37,17 @@ void show_devices() {
   }
 }
 
-bool usable() {
-  for (unsigned i = 0; i < shown_count; i++)
-    if (!(conf.broken >> shown[i] & 1)) return true;
-  return false;
-}
-
 int init(const char* call, unsigned flags) {
   read_conf();
-  if (const int injected = fault_of(call)) return done(call, injected);
   show_devices();
+  if (const int injected = fault_of(call)) return done(call, injected);
   inited = true;
-  return done(call, usable() ? Success : NoDevice, "flags=%u", flags);
+  return done(call, shown_count ? Success : NoDevice, "flags=%u", flags);
 }
 
 int choose(const char* call, int index) {
   chosen = int(shown[index]);
   chosen_index = index;
-  if (conf.broken >> chosen & 1) return done(call, NoDevice, "device=%d", chosen);
   char name[32], path[4096];
   snprintf(name, sizeof name, "device-%d.busy", chosen);
   path_of(path, sizeof path, name);
@@ -65,6 +58,8 @@ int choose(const char* call, int index) {
 }
 
 }  // namespace
+
+int only_device() { return shown_count == 1 ? int(shown[0]) : -1; }
 
 int start_by_itself(const char* call) {
   if (!registered()) return misuse(call, NotInitialized, "before hipInit");

@@ -14,12 +14,11 @@ enum : int {
 
 namespace fake {
 
-struct Fault { char kind[8], call[48]; long value, skip; };
+struct Fault { char kind[8], call[48]; long value, skip; int device; };
 
 struct Conf {
   int devices = 1, compute_units = 304, xcds = 8, l2_bytes = 4 << 20, clock_khz = 2100000, memory_clock_khz = 1300000;
   int bus_bits = 8192, lds_bytes = 65536, version = 70051831;
-  unsigned broken = 0;  // a bit for each device that cannot be used
   char arch[64] = "gfx942:sramecc+:xnack-", name[128] = "AMD Instinct MI300X";
   size_t memory = 205822885888;  // of an MI300X: 191.7 GiB
   double event_factor = 1;
@@ -41,6 +40,8 @@ int done(const char* call, int code, const char* format = "", ...);
 int misuse(const char* call, int code, const char* what);
 
 // ---- device.cpp ----
+// The only device that this process sees, by its number on the machine, or -1.
+int only_device();
 extern int chosen;  // the device that hipSetDevice has chosen, by its number on the machine, or -1
 // Programs that the compiler has registered code objects for start the runtime with their first call.
 int start_by_itself(const char* call);
