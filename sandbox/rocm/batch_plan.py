@@ -13,7 +13,7 @@ from ..worker_plan import element_bytes_of
 from ..workspace import Workspace
 from .arguments import argument_layouts, pack_arguments
 
-__all__ = ["CachePolicy", "Descriptors", "write_plan"]
+__all__ = ["CachePolicy", "write_plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +28,11 @@ class CachePolicy:
     flush_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Descriptors:
-    """File descriptors by their numbers in the worker."""
-
-    command: int
-    reply: int
-    code: int
-    read: int
-    write: int
-
-
 def write_plan(
     code: CodeObject,
     code_bytes: int,
     workspace: Workspace,
     launches: Sequence[KernelLaunch | Fill],
-    descriptors: Descriptors,
     *,
     count: int,
     policy: CachePolicy,
@@ -54,13 +42,8 @@ def write_plan(
     layouts = argument_layouts(code.path, code.kernels)
     rows = [list(workspace.placements(run, 1)) for run in range(count)]
     plan = {
-        "command_fd": descriptors.command,
-        "reply_fd": descriptors.reply,
-        "code_fd": descriptors.code,
         "code_bytes": code_bytes,
-        "read_fd": descriptors.read,
         "read_bytes": workspace.file_bytes("read"),
-        "write_fd": descriptors.write,
         "write_bytes": workspace.file_bytes("write"),
         "symbols": [kernel.symbol for kernel in code.kernels],
         "regions": [

@@ -22,7 +22,9 @@ from kernel_scientist.sandbox.rocm import devices
 from kernel_scientist.sandbox.rocm.batch_plan import CachePolicy
 from kernel_scientist.sandbox.rocm.confinement import confine
 from kernel_scientist.sandbox.rocm.discovery import require_runtime
-from kernel_scientist.sandbox.rocm.worker import BatchReport, DeviceWorker, run_batch
+from kernel_scientist.sandbox.rocm.process import DeviceWorker
+from kernel_scientist.sandbox.rocm.supply import WorkerSupply
+from kernel_scientist.sandbox.rocm.worker import BatchReport, run_batch
 from kernel_scientist.sandbox.workspace import Workspace
 
 Array = NDArray[Any]
@@ -74,6 +76,7 @@ class Gpu:
         runs: int = 2,
         before: Sequence[Fill] = (),
         timeout_s: float = 5.0,
+        supply: WorkerSupply | None = None,
     ) -> BatchReport:
         """Every run has the same inputs; `outputs` give dtype and shape, and receive the last run's."""
         code = self.compile(source, kernel, inputs, outputs, scalars)
@@ -86,7 +89,13 @@ class Gpu:
                 workspace.fill(index, np.ascontiguousarray(array).tobytes())
             workspace.poison()
             report = run_batch(
-                self.where, code, workspace, [*before, launch], count=runs, timeout_s=timeout_s
+                self.where,
+                code,
+                workspace,
+                [*before, launch],
+                count=runs,
+                timeout_s=timeout_s,
+                supply=supply,
             )
             self.damaged = workspace.damaged()
             for index, array in enumerate(outputs.values(), start=len(inputs)):

@@ -177,7 +177,7 @@ def test_a_call_that_hangs_is_a_timeout(rocm: FakeRocm, gpu: Gpu, call: str) -> 
 def test_a_worker_that_hangs_at_its_end_is_killed_and_counts_as_crashed(
     rocm: FakeRocm, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernel_scientist.sandbox.rocm.worker._EXIT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("kernel_scientist.sandbox.rocm.process._EXIT_TIMEOUT_S", 0.5)
     rocm.configure("hang hipFree")
     outcome = attempt(gpu)
     assert isinstance(outcome, Crashed)

@@ -23,7 +23,9 @@ from kernel_scientist.sandbox.rocm import RocmDevice, devices
 from kernel_scientist.sandbox.rocm.batch_plan import CachePolicy
 from kernel_scientist.sandbox.rocm.confinement import Confinement, confine
 from kernel_scientist.sandbox.rocm.discovery import answers, require_runtime
-from kernel_scientist.sandbox.rocm.worker import BatchReport, DeviceWorker, run_batch
+from kernel_scientist.sandbox.rocm.process import DeviceWorker
+from kernel_scientist.sandbox.rocm.supply import WorkerSupply
+from kernel_scientist.sandbox.rocm.worker import BatchReport, run_batch
 from kernel_scientist.sandbox.toolchain import ARCHITECTURES
 from kernel_scientist.sandbox.workspace import Workspace
 
@@ -79,7 +81,7 @@ class Mi300Target:
         self._compiler: Compiler = open_compiler(self._kind.arch, cage=self._cage)
         self._policy = CachePolicy(caches, _flush_bytes(self._kind))
         self._count = len(self._devices)
-        self._held: RocmDevice | None = None
+        self._supply: WorkerSupply | None = None  # while a device is held
         self._last = self._kind
         self._sensors: list[dict[str, float]] = []
         self.name = "mi300" if caches == "cold" else "mi300-warm"
@@ -139,14 +141,16 @@ class Mi300Target:
         DeviceLost when the device is lost for good and others are left; it is not used again.
         """
         assert not reverse_fibers
-        if self._held is None:
+        supply = self._supply
+        if supply is None:
             with self.exclusive():
                 return self.run(code, workspace, launches, count=count, timeout_s=timeout_s)
-        device = self._held
-        where = DeviceWorker(self._library, device, self._confinement, self._policy)
+        device = supply.where.device
 
         def batch() -> BatchReport:
-            return run_batch(where, code, workspace, launches, count=count, timeout_s=timeout_s)
+            return run_batch(
+                supply.where, code, workspace, launches, count=count, timeout_s=timeout_s, supply=supply
+            )
 
         report = self._started(batch, device)
         self._sensors += report.sensors
@@ -160,11 +164,12 @@ class Mi300Target:
         """Hold the first device that is free, if possible the one that was held last."""
         device, lock = self._acquire()
         try:
-            self._held = self._last = device
-            self._sensors.clear()
-            yield
+            with WorkerSupply(DeviceWorker(self._library, device, self._confinement, self._policy)) as supply:
+                self._supply, self._last = supply, device
+                self._sensors.clear()
+                yield
         finally:
-            self._held = None
+            self._supply = None
             lock.__exit__(None, None, None)
 
     def load(self) -> LoadSample | None:

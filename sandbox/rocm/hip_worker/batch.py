@@ -1,9 +1,11 @@
 """One batch: load the code object, then every run on inputs put into place for it alone, timed by events.
 
-The order of calls is a contract (docs/mi300-calls.md). Before "go" nothing of the candidate runs. For each
-run the buffers of all regions, guards included, are written from the judge's copies; the caches are brought
-into the state that the policy names; a pair of events of the run's own encloses the plan; then everything is
-read back, outputs into the judge's memory and inputs to be compared, since a GPU has no read-only memory.
+The order of calls is a contract (docs/mi300-calls.md). A process may be started before there is a batch
+for it: it starts the runtime, says so and waits for its plan, and touches no device before. Before "go"
+nothing of the candidate runs. For each run the buffers of all regions, guards included, are written from the
+judge's copies; the caches are brought into the state that the policy names; a pair of events of the run's own
+encloses the plan; then everything is read back, outputs into the judge's memory and inputs to be compared,
+since a GPU has no read-only memory.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import socket
 import time
 from typing import Any
 
@@ -23,46 +26,64 @@ __all__ = ["serve"]
 _CALIBRATIONS = 5
 
 
-def serve(library: str, plan_fd: int) -> int:
-    """Do what the plan says and answer in lines of JSON: ``ready``, then ``done`` or ``failed``."""
+_FILES = ("plan", "code", "read", "write")
+
+
+def serve(library: str, channel_fd: int, reply_fd: int) -> int:
+    """Answer in lines of JSON: ``started``; for a plan ``ready``, then ``done``; or ``failed`` at any time.
+
+    The plan comes through the channel as one byte with four files: itself, the code object, and the judge's
+    memory to read from and to write to. A channel that ends means that there is nothing (more) to do.
+    """
     lock_down()
-    with os.fdopen(plan_fd) as file:
-        plan: dict[str, Any] = json.load(file)
+    channel = socket.socket(fileno=channel_fd)
+    batch: _Batch | None = None
     try:
-        batch = _Batch(Hip(library), library, plan)
-    except OSError as error:
-        _answer(plan, {"failed": {"phase": "start", "text": str(error)}})
-        return 1
-    try:
-        _answer(plan, {"ready": batch.prepare()})
-        if os.read(plan["command_fd"], 1) != b"G":
+        try:
+            hip = Hip(library)
+            hip.call("hipInit", 0)
+            hip.integer("hipGetDeviceCount")
+            _answer(reply_fd, {"started": True})
+            _, files, _, _ = socket.recv_fds(channel, 1, len(_FILES))
+            if not files:
+                return 0
+            batch = _Batch(hip, library, dict(zip(_FILES, files, strict=True)))
+        except OSError as error:
+            _answer(reply_fd, {"failed": {"phase": "start", "text": str(error)}})
+            return 1
+        _answer(reply_fd, {"ready": batch.prepare()})
+        if channel.recv(1) != b"G":
             return 0
-        _answer(plan, {"done": batch.run()})
+        _answer(reply_fd, {"done": batch.run()})
         batch.clean()
     except HipError as error:
         said = {"call": error.call, "code": error.code, "name": error.name, "text": error.text}
-        _answer(plan, {"failed": {"phase": batch.phase, "run": batch.run_number, **said}})
+        phase, run = (batch.phase, batch.run_number) if batch is not None else ("start", 0)
+        _answer(reply_fd, {"failed": {"phase": phase, "run": run, **said}})
         return 1
     return 0
 
 
-def _answer(plan: dict[str, Any], message: dict[str, Any]) -> None:
+def _answer(reply_fd: int, message: dict[str, Any]) -> None:
     data = json.dumps(message).encode() + b"\n"
     while data:
-        data = data[os.write(plan["reply_fd"], data) :]
+        data = data[os.write(reply_fd, data) :]
 
 
 class _Batch:
-    def __init__(self, hip: Hip, library: str, plan: dict[str, Any]) -> None:
+    def __init__(self, hip: Hip, library: str, files: dict[str, int]) -> None:
+        with os.fdopen(files["plan"]) as file:
+            plan: dict[str, Any] = json.load(file)
         self.phase = "start"
         self.run_number = 0
         self._hip = hip
         self._library = library
         self._plan = plan
+        self._code_fd = files["code"]
         self._regions: list[dict[str, Any]] = plan["regions"]
         self._host = {
-            True: Memory(plan["write_fd"], plan["write_bytes"], writable=True),
-            False: Memory(plan["read_fd"], plan["read_bytes"], writable=False),
+            True: Memory(files["write"], plan["write_bytes"], writable=True),
+            False: Memory(files["read"], plan["read_bytes"], writable=False),
         }
         self._count = len(plan["offsets"])
         self._functions: list[ctypes.c_void_p] = []
@@ -72,12 +93,10 @@ class _Batch:
     def prepare(self) -> dict[str, Any]:
         """Everything up to the first launch; what a run costs without one, in nanoseconds."""
         hip, plan = self._hip, self._plan
-        hip.call("hipInit", 0)
-        hip.integer("hipGetDeviceCount")
         hip.call("hipSetDevice", 0)
         self._stream = hip.handle("hipStreamCreateWithFlags", NON_BLOCKING)
         self.phase = "load"
-        code = Memory(plan["code_fd"], plan["code_bytes"], writable=False)
+        code = Memory(self._code_fd, plan["code_bytes"], writable=False)
         self._module = hip.handle("hipModuleLoadData", code.at(0))
         self._functions = [
             hip.handle("hipModuleGetFunction", self._module, symbol.encode()) for symbol in plan["symbols"]

@@ -1,4 +1,4 @@
-"""``devices LIBRARY`` prints what there is; ``batch LIBRARY PLAN_FD`` runs one batch for worker.py."""
+"""``devices LIBRARY`` prints what there is; ``batch LIBRARY CHANNEL_FD REPLY_FD`` runs one batch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     if command == "batch":
         from .batch import serve
 
-        return serve(library, int(rest[0]))
+        return serve(library, *map(int, rest))
     answer: dict[str, Any]
     try:
         from .facts import device_facts
