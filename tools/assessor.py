@@ -26,7 +26,8 @@ from .conclusions import baseline_broke, busy, claim, implausible, method, no_co
 from .correctness import CorrectnessPlan, check_correctness
 from .evaluation import Check, Comparison, Evaluation, Interval, ShapeTiming, Verdict
 from .kernel import Kernel
-from .problem import Problem, Shapes
+from .problem import Problem
+from .problem_parts import Shapes
 from .roofline import Bound, speed_of_light
 from .settings import JudgeSettings, Tier
 from .statistics import geometric_mean_speedup, quartiles, speedup_interval

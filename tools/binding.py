@@ -13,7 +13,8 @@ from .errors import ExpressionError, PlanError, nearest
 from .expressions import Expression, Number
 from .kernel import Kernel
 from .plan import Launch, Plan
-from .problem import Problem, Scalar
+from .problem import Problem
+from .problem_parts import Scalar
 from .text import excerpt
 
 __all__ = ["BoundLaunch", "BoundPlan", "ScratchBuffer", "bind"]

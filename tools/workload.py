@@ -14,7 +14,8 @@ from kernel_scientist.sandbox.execution import Fill, KernelLaunch, Pointer, Regi
 from .binding import BoundPlan
 from .dtypes import is_float
 from .oracle import FEW_ELEMENTS, Array, Expectation, Mismatch, poisoned
-from .problem import Buffer, Problem
+from .problem import Problem
+from .problem_parts import Buffer
 from .targets.base import Device
 
 __all__ = ["Workload", "bytes_per_run"]

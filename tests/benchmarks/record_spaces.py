@@ -25,7 +25,8 @@ from kernel_scientist.tools.assessor import LocalAssessor
 from kernel_scientist.tools.evaluation import Evaluation, Verdict
 from kernel_scientist.tools.kernel import Kernel
 from kernel_scientist.tools.plan import ConstantValue
-from kernel_scientist.tools.problem import Problem, Shapes
+from kernel_scientist.tools.problem import Problem
+from kernel_scientist.tools.problem_parts import Shapes
 from kernel_scientist.tools.roofline import Roofline
 from kernel_scientist.tools.settings import JudgeSettings, TierSettings
 from kernel_scientist.tools.targets.cpu import CpuTarget
