@@ -225,6 +225,11 @@ class _Found:
                         f"--set {key}: everybody on this machine can read a command line; set the variable "
                         f"OPENAI_API_KEY instead, or {key} in {CONFIG_FILE}."
                     )
+                if part == "base_url" and where == _SET and "@" in str(value):
+                    raise UsageError(
+                        f"--set {key}: everybody on this machine can read a command line; give an address "
+                        f"with a password in the variable OPENAI_BASE_URL, or as {key} in {CONFIG_FILE}."
+                    )
                 values[part] = value
                 self.places[key] = where
                 return

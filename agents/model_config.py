@@ -73,10 +73,11 @@ def _checked_address(value: str | None) -> str | None:
 
 
 def is_endpoint(url: str) -> bool:
-    """Whether `url` can be that of an endpoint: http or https, and a host."""
+    """Whether `url` can be that of an endpoint: http or https, a host, and no query, as paths follow it."""
     try:
         parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        whole = bool(parts.hostname) and parts.port != 0 and not (parts.query or parts.fragment)
+        return parts.scheme in ("http", "https") and whole
     except ValueError:
         return False
 

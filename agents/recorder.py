@@ -19,6 +19,7 @@ from kernel_scientist.sandbox.printable import escape_hidden
 from kernel_scientist.tools.evaluation import Evaluation
 
 from .events import ComparisonFinished, EvaluationFinished, Event, ModelCall, parse_event
+from .models.registry import HIDDEN
 from .run import RunInfo
 
 __all__ = ["Recorder", "new_run_folder", "unified_diff"]
@@ -182,7 +183,7 @@ class Recorder:
 
     def _clean(self, text: str) -> str:
         for secret in self._secrets:
-            text = text.replace(secret, "[key]")
+            text = text.replace(secret, HIDDEN)
         return text
 
     def _mkdir(self, place: str) -> None:

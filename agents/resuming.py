@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.tools.problem import RECORDED
 
-from .config import Config, Limits, Price, load_config
+from .config import AgentModel, Config, Limits, ModelsConfig, Price, load_config
+from .models.registry import HIDDEN
 from .run import BASELINE_ID, Run, RunInfo
 from .telemetry.config import SpansConfig
 
@@ -28,6 +30,8 @@ __all__ = [
     "require_same",
 ]
 
+_AGENTS = tuple(name for name, one in ModelsConfig.model_fields.items() if one.annotation is AgentModel)
+
 
 def config_of(
     run: Run,
@@ -44,7 +48,8 @@ def config_of(
     """
     info = run.info
     try:
-        config = Config.model_validate(info.config)
+        today = load_config().models
+        config = Config.model_validate(_with_addresses(run, today))
         # Costs are added up at the prices that the run began with, whatever the table says now.
         prices = {
             name.removeprefix("openai:"): Price.model_validate(one) for name, one in info.prices.items()
@@ -61,12 +66,43 @@ def config_of(
         changes["limits"] = config.limits.model_copy(update=_set_in(limits))
     if otel is not None:
         changes["otel"] = config.otel.model_copy(update=_set_in(otel))
-    models: dict[str, Any] = {"prices": {**config.models.prices, **prices}}
-    secret = load_config().models.api_key
-    if secret is not None:
-        models["api_key"] = secret
-    changes["models"] = config.models.model_copy(update=models)
+    changes["models"] = _with_keys(config.models, today, {**config.models.prices, **prices})
     return config.replaced({**changes, "target": info.target})
+
+
+def _with_addresses(run: Run, today: ModelsConfig) -> dict[str, Any]:
+    """The recorded configuration with today's addresses where the recorded ones held a password."""
+    config = copy.deepcopy(dict(run.info.config))
+    models = config.get("models")
+    if not isinstance(models, dict):
+        return config
+    values = cast("dict[str, Any]", models)
+    for name in ("", *_AGENTS):
+        table: object = values.get(name) if name else values
+        if not isinstance(table, dict) or HIDDEN not in str(cast("dict[str, Any]", table).get("base_url")):
+            continue
+        address = (getattr(today, name) if name else today).base_url
+        if address is None:
+            key = f"models.{name}.base_url" if name else "models.base_url"
+            raise UsageError(
+                f"{run.path / 'run.json'}: the address of the endpoint held a password, which no run keeps; "
+                f"set {key} as it was when the run began."
+            )
+        cast("dict[str, Any]", table)["base_url"] = address
+    return config
+
+
+def _with_keys(models: ModelsConfig, today: ModelsConfig, prices: dict[str, Price]) -> ModelsConfig:
+    """The recorded `models` with today's keys, its agents' own too."""
+    changes: dict[str, Any] = {"prices": prices}
+    if today.api_key is not None:
+        changes["api_key"] = today.api_key
+    for name in _AGENTS:
+        own: AgentModel = getattr(models, name)
+        key = getattr(today, name).api_key
+        if key is not None:
+            changes[name] = own.model_copy(update={"api_key": key})
+    return models.model_copy(update=changes)
 
 
 def _set_in(table: Limits | SpansConfig) -> dict[str, Any]:

@@ -37,6 +37,7 @@ _FEATURES: tuple[tuple[Feature, re.Pattern[str]], ...] = (
     ("tools", re.compile(r"\btools?\b|tool_choice|function call", re.IGNORECASE)),
 )
 _FEATURE_STATUSES = frozenset({400, 404, 405, 415, 422, 500, 501})
+_ORIGIN = re.compile(r"(https?://)(?:[^/?#]*@)?([^/?#@]+)", re.IGNORECASE)
 _KEYS = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 
 
@@ -70,6 +71,8 @@ class EndpointFaults:
             words = self._hide(_short(error) or type(error).__name__)
             return CallFault(f"{place} broke off: {words}", retry=True, billed=True)
         if isinstance(error, openai.APIStatusError):
+            if 300 <= error.status_code < 400:
+                return self._redirect(error.status_code, error.response.headers.get("location", ""))
             return self.refusal(
                 error.status_code, _body(error), wait_s=_wait(error.response.headers, time.time())
             )
@@ -113,6 +116,16 @@ class EndpointFaults:
         if status in (408, 409, 425) or status >= 500:
             return CallFault(f"{place} failed ({told})", retry=True, wait_s=wait_s)
         return CallFault(f"{place} refused the request ({told})")
+
+    def _redirect(self, status: int, where: str) -> CallFault:
+        # Its path is this request's, and its query may hold anything.
+        found = _ORIGIN.match(where)
+        to = f"{found[1]}{found[2]}" if found else "another path"
+        return CallFault(
+            f"The endpoint {self._url} redirects to {self._hide(_short(to))} ({status}), which is not "
+            "followed; set models.base_url to the API's own address.",
+            fatal=True,
+        )
 
     def _no_model(self, place: str, told: str) -> str:
         near = get_close_matches(self._model, self.known_models, n=1, cutoff=0.4)

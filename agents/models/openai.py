@@ -8,10 +8,11 @@ answer for granted.
 # ruff: noqa: ARG002 - arguments of AutoGen's interface
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, cast, final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import openai
 from autogen_core import CancellationToken
@@ -53,6 +54,8 @@ class EndpointClient(ChatCompletionClient):
             api_key=key or "none",
             max_retries=0,
             timeout=openai.Timeout(config.timeout_s, connect=min(_CONNECT_TIMEOUT_S, config.timeout_s)),
+            # Neither the key nor what is asked goes to an address that the user did not give.
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
         )
         self._settings = _settings(name, url, config)
         self._has: set[Feature] = {"usage"}
@@ -212,7 +215,7 @@ def open_openai(name: str, config: ModelsConfig, environ: Mapping[str, str]) -> 
         )
     if not key.isascii() or any(one.isspace() for one in key):
         raise UsageError(f"The key in {config.api_key_env} holds characters that no key has; copy it again.")
-    secrets = tuple(one for one in (key, urlsplit(url).password) if one)
+    secrets = (*((key,) if key else ()), *_secrets_of(url))
     client = EndpointClient(name, url, key, config)
     settings = tuple(_settings(name, url, config))
     faults = EndpointFaults(name, _shown(url), config.api_key_env, settings, hider(secrets))
@@ -233,10 +236,21 @@ def open_openai(name: str, config: ModelsConfig, environ: Mapping[str, str]) -> 
     )
 
 
+def _secrets_of(url: str) -> tuple[str, ...]:
+    """What an address tells in confidence: its password, or a name that stands for one; as sent, too."""
+    parts = urlsplit(url)
+    secret = parts.password or parts.username
+    if not secret:
+        return ()
+    name, password = unquote(parts.username or ""), unquote(parts.password or "")
+    sent = base64.b64encode(f"{name}:{password}".encode()).decode()
+    return tuple(dict.fromkeys((secret, unquote(secret), sent)))
+
+
 def _shown(url: str) -> str:
     """The address without the name and password that may stand in it."""
     parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 async def _check(client: EndpointClient, faults: EndpointFaults, url: str) -> tuple[str, ...]:
@@ -244,7 +258,7 @@ async def _check(client: EndpointClient, faults: EndpointFaults, url: str) -> tu
     try:
         return await client.models()
     except openai.APIStatusError as error:
-        if error.status_code in (401, 402, 403):
+        if error.status_code in (401, 402, 403) or 300 <= error.status_code < 400:
             raise UsageError(faults.explain(error).sentence) from None
     except openai.APIError as error:
         words = faults.explain(error).sentence.partition(": ")[2] or "it does not answer"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUILT_IN",
+    "HIDDEN",
     "CallFault",
     "CallKey",
     "Feature",
@@ -31,6 +32,9 @@ __all__ = [
 
 Feature = Literal["schema", "tools", "usage"]
 """What an endpoint may not have: answers by schema, tool calls, token counts on streams."""
+
+HIDDEN = "[key]"
+"""What stands in a record where a key or a password stood."""
 
 # Name, or prefix with a colon, to the function that opens it.
 BUILT_IN: Mapping[str, str] = {
@@ -174,7 +178,7 @@ def hider(secrets: Iterable[str]) -> Callable[[str], str]:
 
     def hide(text: str) -> str:
         for one in hidden:
-            text = text.replace(one, "[key]")
+            text = text.replace(one, HIDDEN)
         return text
 
     return hide

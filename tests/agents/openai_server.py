@@ -78,8 +78,8 @@ class Server:
 
 
 @contextmanager
-def serve(script: Script, *, key: str = KEY) -> Iterator[Server]:
-    """Serve `script` on a free port of this machine until the block ends."""
+def serve(script: Script, *, key: str = KEY, authorization: str = "") -> Iterator[Server]:
+    """Serve `script` on a free port of this machine until the block ends, to those with the key."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:
@@ -116,7 +116,7 @@ def serve(script: Script, *, key: str = KEY) -> Iterator[Server]:
                     self._send(200, *_encoded(say, stream=bool(body.get("stream"))))
 
         def _authorised(self) -> bool:
-            if self.headers.get("Authorization") == f"Bearer {key}":
+            if self.headers.get("Authorization") == (authorization or f"Bearer {key}"):
                 return True
             self._error(Refuse(401, "Incorrect API key provided", "invalid_api_key"))
             return False

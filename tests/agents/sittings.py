@@ -30,6 +30,7 @@ from kernel_scientist.tools.targets.fake import FakeAnswer, FakeTarget
 GENERATIONS, EXPERIMENTS, LANES = 4, 2, 2
 LATENCY_S, JUDGING_S = 0.01, 0.01
 START_S = 0.1
+LONGEST_S = 300  # of one sitting, however slow the machine: it hangs
 GROWTH = 60_000  # bytes of record between two kills, at most
 TOKENS = 1100
 
@@ -85,6 +86,7 @@ def fork(folder: Path) -> int:
     if child:
         return child
     code = 1
+    signal.alarm(LONGEST_S)
     try:
         sit(folder)
         code = 0
@@ -105,6 +107,9 @@ def kill_until_it_ends(folder: Path, chance: random.Random, report: Report, most
         _, status = os.waitpid(child, 0)
         if os.WIFEXITED(status):
             break
+        if os.WTERMSIG(status) == signal.SIGALRM:
+            report.faults.append(f"{folder.name}: a sitting did not end within {LONGEST_S} s")
+            return
         report.kills += 1
         killed += 1
     if os.WEXITSTATUS(status):

@@ -244,7 +244,7 @@ def test_a_key_is_no_part_of_what_can_be_printed() -> None:
         "m", ModelsConfig(base_url="http://u:secret-pass@127.0.0.1:9/v1"), {"OPENAI_API_KEY": KEY}
     )
     assert KEY not in repr(opened) and "secret-pass" not in repr(opened)
-    assert set(opened.secrets) == {KEY, "secret-pass"}
+    assert {KEY, "secret-pass"} <= set(opened.secrets)
     fault = opened.explain(ValueError(f"bad header {KEY}"))
     assert KEY not in fault.sentence and "secret-pass" not in fault.sentence
 

@@ -15,7 +15,7 @@ from kernel_scientist.agents import events as ev
 from kernel_scientist.sandbox.errors import UsageError
 
 from .conftest import Hold
-from .openai_server import KEY, Refuse, Say, serve
+from .openai_server import KEY, Answer, Refuse, Say, serve
 from .test_openai import _request, config, good
 
 SESSION = """
@@ -98,12 +98,23 @@ def _descendants(root: int) -> list[int]:
 def test_the_key_is_in_no_process_but_the_session_s_own_and_in_no_file(tmp_path: Path) -> None:
     """A real session in a process of its own, on the CPU device, watched from outside while it runs."""
 
-    def leaky(body: dict[str, Any]) -> Say:
+    asked: set[str] = set()
+
+    def leaky(body: dict[str, Any]) -> Answer:
+        agent = str(_request(body)["request"])
+        if agent not in asked:
+            asked.add(agent)
+            return Refuse(500, f"no route for 'Authorization: Bearer {KEY}'")
         say = good(body)
         return Say(f"The key is {KEY}. {say.text}", say.calls) if say.text else say
 
     with serve(leaky) as server:
-        environment = {**os.environ, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+        # The name is the user's choice; other tools' keys have names that nobody here knows.
+        environment = {**os.environ, "LAB_KEY": KEY, "OTHER_TOOL_TOKEN": KEY, "OPENAI_BASE_URL": server.url}
+        environment |= {
+            "KERNEL_SCIENTIST_MODELS__API_KEY_ENV": "LAB_KEY",
+            "KERNEL_SCIENTIST_MODELS__RETRY_WAIT_S": "0.01",
+        }
         command = [sys.executable, "-P", "-c", SESSION]
         with (
             subprocess.Popen(
@@ -121,6 +132,7 @@ def test_the_key_is_in_no_process_but_the_session_s_own_and_in_no_file(tmp_path:
     assert watch.seen, "workers and compilers were at work while we looked"
     assert not watch.leaks
     assert set(server.keys) == {f"Bearer {KEY}"}
+    assert asked == {"select", "research", "code", "benchmark"}
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) > 5
     for file in files:
@@ -157,47 +169,3 @@ def test_the_key_is_in_no_sentence(hold: Hold, tmp_path: Path, status: int) -> N
         chain = chain.__context__
     for file in (tmp_path / "runs").rglob("*"):
         assert not file.is_file() or KEY not in file.read_text()
-
-
-def test_a_redirect_to_another_host_does_not_take_the_key_along(hold: Hold) -> None:
-    """`localhost` and `127.0.0.1` are different hosts to a client."""
-    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-    seen: list[str] = []
-
-    class Thief(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:
-            return None
-
-        def do_GET(self) -> None:
-            seen.append(self.headers.get("Authorization", ""))
-            self.send_response(404)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        do_POST = do_GET
-
-    thief = ThreadingHTTPServer(("127.0.0.1", 0), Thief)
-    target = f"http://localhost:{thief.server_address[1]}"
-
-    class Redirect(Thief):
-        def do_GET(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(307)
-            self.send_header("Location", f"{target}{self.path}")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        do_POST = do_GET
-
-    front = ThreadingHTTPServer(("127.0.0.1", 0), Redirect)
-    for server in (thief, front):
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
-        with pytest.raises(UsageError):
-            hold(config=config(f"http://127.0.0.1:{front.server_address[1]}/v1"), generations=1)
-    finally:
-        for server in (thief, front):
-            server.shutdown()
-            server.server_close()
-    assert seen and not any(KEY in one for one in seen)

@@ -26,6 +26,7 @@ def main() -> None:
         f"  sittings a run                             {min(report['sittings'])} to {max(report['sittings'])}"
     )
     print(f"  answers paid for twice                     {lost} of {report['recorded']}")
+    print(f"  that is for each kill                      {lost / max(1, report['kills']):.2f}, at most 2")
     for fault in report["faults"]:
         print(f"  wrong: {fault}")
     if report["faults"]:
