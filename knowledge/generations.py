@@ -31,6 +31,7 @@ __all__ = ["Generations", "Lease", "Pointer"]
 _POINTER = "current.json"
 _CHROMA_DATABASE = "chroma.sqlite3"
 _CHECK_TIMEOUT_S = 30.0
+_SPARE_BYTES = 4 << 20
 # A damaged store has been seen to write terabytes of nothing.
 _CHECK_FILE_BYTES = 8 << 30
 
@@ -84,6 +85,16 @@ class Generations:
     def copy(self, version: str, to: str) -> None:
         """Copy a version's files to the new version `to`."""
         shutil.copytree(self.path(version), self.path(to))
+
+    def is_full(self) -> bool:
+        """Whether the disk has no space for another version like the current one."""
+        current = self.current()
+        wanted = sum(size for size, _ in current.files.values()) if current else 0
+        return shutil.disk_usage(self.folder).free < wanted + _SPARE_BYTES
+
+    def drop(self, version: str) -> None:
+        """Delete a version that was never pointed to."""
+        shutil.rmtree(self.path(version), ignore_errors=True)
 
     def lease(self, version: str) -> Lease | None:
         """Hold a version; ``None`` when it is gone."""
@@ -152,7 +163,13 @@ class Generations:
 
     def _discard(self, version: str) -> None:
         lease = self._lease_path(version)
-        handle = os.open(lease, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            handle = os.open(lease, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError:
+            # On a full disk no lease can be made, by readers neither: one that is not there is nobody's.
+            if not lease.exists():
+                shutil.rmtree(self.path(version), ignore_errors=True)
+            return
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

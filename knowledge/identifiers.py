@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 __all__ = ["canonical", "find_identifiers", "split_parts"]
@@ -19,7 +20,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*(?:[a-z][0-9]+)*|[
 def find_identifiers(text: str) -> list[str]:
     """The identifiers in `text`, each once, in order: names with an underscore, inner capitals, or long and
     mixed with digits (``ds_read_b128``, ``hipLaunchKernelGGL``, ``gfx942``; not ``fp8``)."""
-    return list(dict.fromkeys(name for name in _NAME.findall(text) if _is_identifier(name)))
+    return [name for name in dict.fromkeys(_NAME.findall(text)) if _is_identifier(name)]
 
 
 def canonical(identifier: str) -> list[str]:
@@ -44,6 +45,7 @@ def split_parts(identifier: str) -> list[str]:
     return [part for part in parts if part]
 
 
+@functools.lru_cache(maxsize=1 << 15)
 def _is_identifier(name: str) -> bool:
     core = name.strip("_")
     if "_" in core or (name.startswith("__") and core):

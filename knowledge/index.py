@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, final
 
-from kernel_scientist.sandbox.errors import KernelScientistError
+from kernel_scientist.sandbox.errors import KernelScientistError, UnusableEnvironment
 from kernel_scientist.sandbox.files import FileLock
 
 from .chroma_store import ChromaStore, ChromaStoreError
@@ -95,8 +95,21 @@ class VectorIndex:
     def update(self, *, timeout_s: float = _WAIT_S, afresh: bool = False) -> None:
         """Bring the index in step with the store; `afresh`, or when it is damaged, from the store alone.
 
-        Raises `UnusableEnvironment` when another process holds the lock for too long, and `ChromaStoreError`.
+        Raises `UnusableEnvironment` when another process holds the lock for too long or no space is left, and
+        `ChromaStoreError`.
         """
+        try:
+            self._update(timeout_s, afresh)
+        except (ChromaStoreError, OSError) as error:
+            # Chroma says it in many ways, and not always.
+            if self._generations.is_full():
+                raise UnusableEnvironment(
+                    f"No space is left for the vector index at {self.place}; free some, until then searches "
+                    "compare vectors one by one"
+                ) from error
+            raise
+
+    def _update(self, timeout_s: float, afresh: bool) -> None:
         generations = self._generations
         generations.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(
@@ -104,9 +117,12 @@ class VectorIndex:
         ):
             pointer = generations.current()
             usable = pointer if pointer is not None and not afresh and generations.is_whole(pointer) else None
-            if usable is None or not self._in_step(usable):
-                self._replace(usable)
-            generations.discard_others()
+            try:
+                if usable is None or not self._in_step(usable):
+                    self._replace(usable)
+            finally:
+                # A version that a full disk left unfinished would keep it full.
+                generations.discard_others()
 
     def state(self) -> tuple[int, int]:
         """How many vectors the index holds, and how many wait for it."""
@@ -134,6 +150,7 @@ class VectorIndex:
             finally:
                 chroma.close()
         except (ChromaStoreError, OSError):
+            generations.drop(version)
             if base is None:
                 raise
             self._replace(None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -191,10 +192,12 @@ class KnowledgeBase:
         limits: Limits | None,
     ) -> AddReport:
         with self._using():
+            began, embedding_s = time.perf_counter(), self._embedder.seconds
             items = Adder(self._store, self._embedder, progress, limits).add(wanted)
             if any(item.status in ("added", "replaced") for item in items):
                 self._update_index()
-        return AddReport(tuple(items))
+            seconds = time.perf_counter() - began
+        return AddReport(tuple(items), seconds, self._embedder.seconds - embedding_s)
 
     def documents(self) -> list[Document]:
         """All documents, in the order they were added."""

@@ -146,9 +146,14 @@ class AddProgress:
 
 @dataclass(frozen=True, slots=True)
 class AddReport:
-    """One item for each document that was found, in the order they were read."""
+    """One item for each document that was found, in the order they were read.
+
+    It took `seconds`, `embedding_s` of which the embedding model worked.
+    """
 
     items: tuple[AddItem, ...]
+    seconds: float = 0.0
+    embedding_s: float = 0.0
 
     def count(self, status: AddStatus) -> int:
         """How many items have `status`."""

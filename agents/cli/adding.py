@@ -107,11 +107,14 @@ def _tail(source: str) -> str:
     return source if len(source) <= _SOURCE_WIDTH else f"…{source[1 - _SOURCE_WIDTH :]}"
 
 
-def report_added(report: AddReport, as_json: bool) -> int:
-    """Print what became of each document; the command's exit code."""
+def report_added(report: AddReport, as_json: bool, note: str = "") -> int:
+    """Print what became of each document, and a `note` on the index; the command's exit code."""
+    if note:
+        remark(f"Note: {one_line(note)}.")
     counts = {status: report.count(status) for status in ("added", "replaced", "unchanged", "failed")}
     if as_json:
-        print_json({"items": [asdict(item) for item in report.items], "counts": counts})
+        spent = {"seconds": round(report.seconds, 3), "embedding_s": round(report.embedding_s, 3)}
+        print_json({"items": [asdict(item) for item in report.items], "counts": counts, **spent})
     else:
         rows = [
             (
@@ -124,9 +127,9 @@ def report_added(report: AddReport, as_json: bool) -> int:
             for item in report.items
         ]
         echo_all(columns(rows))
-        remark(
-            ", ".join(f"{number} {status}" for status, number in counts.items() if number) or "nothing to add"
-        )
+        done = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+        times = f" in {report.seconds:.1f} s, {report.embedding_s:.1f} s of it embedding"
+        remark(f"{done}{times if report.embedding_s else ''}" if done else "nothing to add")
         if report.failed:
             remark(
                 f"{len(report.failed)} of {len(report.items)} could not be added; mend what can be, then run "

@@ -78,7 +78,8 @@ def add(sources: tuple[str, ...], tags: tuple[str, ...], manifest: Path | None, 
 
     with open_knowledge() as base, watching() as progress:
         report = base.add(*sources, tags=tags, manifest=manifest, progress=progress)
-    return report_added(report, as_json)
+        note = base.note
+    return report_added(report, as_json, note)
 
 
 @click.command()
@@ -105,7 +106,8 @@ def retry(only_list: bool, forget: bool, sources: tuple[str, ...], as_json: bool
             return 0
         with watching() as progress:
             report = base.retry(*sources, progress=progress)
-    return report_added(report, as_json)
+        note = base.note
+    return report_added(report, as_json, note)
 
 
 @click.command("list")
