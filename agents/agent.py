@@ -26,7 +26,7 @@ from pydantic import BaseModel
 
 from . import events as ev
 from .chat import MESSAGE_TYPES, Progress, as_message, follow
-from .interrupts import BadReply, GaveUp, ModelUnavailable, PromptTooLong, StopSession
+from .interrupts import BadReply, GaveUp, ModelUnavailable, PromptTooLong, ShortReply, StopSession
 from .lab import Lab
 from .messages import Content, StepFailed, Stopped
 from .models.recording import RecordingClient
@@ -165,7 +165,7 @@ class ScientistAgent(BaseChatAgent):
                 return read(text)
             except BadReply as bad:
                 fault = _cut_off(bad) if cut_off else bad
-                self._lab.answers.unusable += 1
+                self._lab.answers.unusable += not isinstance(bad, ShortReply)
                 if attempt == repairs:
                     raise fault from None
                 if text.strip():
@@ -254,4 +254,7 @@ def _cut_off(fault: BadReply) -> BadReply:
 
 
 def _complaint(fault: BadReply) -> str:
-    return f"That answer cannot be used. {clean(str(fault), 2000)} Give the whole answer again."
+    verdict = (
+        "That answer is not complete." if isinstance(fault, ShortReply) else "That answer cannot be used."
+    )
+    return f"{verdict} {clean(str(fault), 2000)} Give the whole answer again."

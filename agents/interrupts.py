@@ -7,6 +7,7 @@ StopSession             the conversation ends and the session with it
 └── Interrupted         the user pressed Ctrl-C, or the caller cancelled
 GaveUp                  a model says that its step cannot be done, and why
 BadReply                a model's answer cannot be used; the text says why, to the model
+└── ShortReply          it can be used, and holds less than was asked for
 ModelUnavailable        this call got no answer, retries included; another may
 └── PromptTooLong       the prompt is larger than the model's window
 """
@@ -25,6 +26,7 @@ __all__ = [
     "ModelUnavailable",
     "PromptTooLong",
     "RecordingOver",
+    "ShortReply",
     "StopSession",
 ]
 
@@ -65,6 +67,10 @@ class Halted(StopSession):
 
 class BadReply(Exception):  # noqa: N818 - as above
     """A model's reply cannot be used; the message goes back to the model for another try."""
+
+
+class ShortReply(BadReply):
+    """The answer holds less than was asked for; it is used where there is no better one."""
 
 
 class GaveUp(Exception):  # noqa: N818 - it steers; nothing is in error

@@ -112,7 +112,9 @@ class Refusal(_Content):
 class Hypotheses(_Content):
     """The Researcher's avenues and experiments, which of them run, and which are `refused` as repetitions.
 
-    `nothing_to_try` is the reason when there is no experiment at all.
+    `nothing_to_try` is the reason when there is no experiment at all. `asked_avenues` and `asked_experiments`
+    are how many were asked for (``None``: not recorded), `fewer` is why there are not so many, and `surplus`
+    counts the experiments beyond, which were left out.
     """
 
     type: Literal["hypotheses"] = "hypotheses"
@@ -121,6 +123,10 @@ class Hypotheses(_Content):
     chosen: tuple[Choice, ...] = ()
     refused: tuple[Refusal, ...] = ()
     nothing_to_try: str | None = None
+    asked_avenues: int | None = None
+    asked_experiments: int | None = None
+    fewer: str = ""
+    surplus: int = 0
 
     @model_validator(mode="after")
     def _names_what_it_lists(self) -> Hypotheses:
@@ -131,12 +137,30 @@ class Hypotheses(_Content):
         return self
 
     @property
+    def counts(self) -> str:
+        """A sentence where there are not as many avenues or experiments as were asked for, else nothing."""
+        said: list[str] = []
+        have = (
+            (len(self.avenues), self.asked_avenues or 0, "avenues"),
+            (len(self.experiments), self.asked_experiments or 0, "experiments"),
+        )
+        short = [f"{asked} {what}" for count, asked, what in have if count < asked]
+        if short and not self.nothing_to_try:
+            said.append(f"{' and '.join(short)} were asked for{f' ({self.fewer})' if self.fewer else ''}")
+        if self.surplus:
+            said.append(
+                f"{self.surplus} more than asked for {'was' if self.surplus == 1 else 'were'} left out"
+            )
+        return f"{'; '.join(said)}." if said else ""
+
+    @property
     def text(self) -> str:
         if self.nothing_to_try:
             return self.nothing_to_try
         avenues = f"{len(self.avenues)} avenues, " if self.avenues else ""
+        counts = f" {self.counts}" if self.counts else ""
         several = "" if len(self.experiments) == 1 else "s"
-        lines = [f"{avenues}{len(self.experiments)} experiment{several}; running:"]
+        lines = [f"{avenues}{len(self.experiments)} experiment{several};{counts} running:"]
         for number, choice in enumerate(self.chosen, start=1):
             one = self.experiments[choice.experiment]
             predicted = f"predicted {one.uplift_min:+.0f} % to {one.uplift_max:+.0f} %"

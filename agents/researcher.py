@@ -3,7 +3,9 @@
 Asked with a `ResearchRequest`; its model may call ``search_literature(query)`` and answers with one JSON
 object (`ResearchReply`). Which experiments run is not the model's choice: the most innovative, the one with
 the highest maximum, the one with the highest minimum, all distinct, and none that repeats what was tried.
-Where too few are left, the model is told which repeat what, and asked once more.
+Where too few are left, the model is told which repeat what, and asked once more. An answer with fewer avenues
+or experiments than asked for and no reason is asked for again once, then taken as it is; of more experiments
+the first are taken.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
 from .agent import ScientistAgent
 from .chat import Progress
 from .digest import digest_of, result_of
-from .interrupts import BadReply
+from .interrupts import BadReply, ModelUnavailable, ShortReply
 from .messages import Avenue, Choice, Experiment, Hypotheses, Refusal
 from .policies.headroom import focus_of
 from .policies.repeats import find_repeats
@@ -67,11 +69,15 @@ class ExperimentReply(BaseModel):
 
 
 class ResearchReply(BaseModel):
-    """What the Researcher's model answers: experiments, or why there is nothing to try."""
+    """What the Researcher's model answers: experiments, or why there is nothing to try.
+
+    `fewer` is why there are fewer of anything than was asked for.
+    """
 
     avenues: list[AvenueReply] = Field(default=[], max_length=60)
     experiments: list[ExperimentReply] = Field(default=[], max_length=40)
     nothing_to_try: str | None = None
+    fewer: str | None = None
 
 
 class ResearcherAgent(ScientistAgent):
@@ -88,7 +94,7 @@ class ResearcherAgent(ScientistAgent):
         request = ResearchRequest(
             generation=lab.recorder.generation,
             avenues=research.avenues,
-            experiments=research.experiments,
+            experiments=max(research.experiments, lab.config.experiments),
             searches=research.searches if lab.library is not None else 0,
             problem=lab.problem,
             base=kernel_view(base),
@@ -119,14 +125,27 @@ class ResearcherAgent(ScientistAgent):
         return self._chosen(self._screened(both, base))
 
     async def _ask_for(self, request: ResearchRequest, shown: dict[str, PassageView]) -> Hypotheses:
+        """The answer. One that is short of something, and does not say why, is asked for again once."""
         tools = self._tools(shown) if request.searches else []
-        found = await self.ask(
-            request,
-            lambda text: self._read(text, shown),
-            tools=tools,
-            tool_rounds=request.searches,
-            form=ResearchReply,
-        )
+        short: list[Hypotheses] = []
+
+        def read(text: str) -> Hypotheses:
+            found = self._read(text, request, shown)
+            missing = "" if request.refused or short else _missing(found)
+            if missing:
+                short.append(found)
+                raise ShortReply(missing)
+            # The later one has the last word, unless it has less to say.
+            return max([found, *short], key=lambda one: (len(one.experiments), len(one.avenues)))
+
+        try:
+            found = await self.ask(
+                request, read, tools=tools, tool_rounds=request.searches, form=ResearchReply
+            )
+        except (BadReply, ModelUnavailable):
+            if not short:
+                raise
+            return short[0]
         assert found is not None, "searching is never enough"
         return found
 
@@ -201,20 +220,37 @@ class ResearcherAgent(ScientistAgent):
         read = FunctionTool(read_section, name="read_section", description=_READING)
         return [search, read] if self._lab.reads_sections else [search]
 
-    def _read(self, text: str, shown: dict[str, PassageView]) -> Hypotheses:
+    def _read(self, text: str, request: ResearchRequest, shown: dict[str, PassageView]) -> Hypotheses:
         reply = read_json(text, ResearchReply)
         if not reply.experiments:
             if reply.nothing_to_try:
                 return Hypotheses(nothing_to_try=clean(reply.nothing_to_try, 600))
             raise BadReply("There is no experiment in the reply; give them, or say why in 'nothing_to_try'.")
-        experiments = [_experiment(one, shown) for one in reply.experiments]
+        wanted = request.experiments
+        experiments = [_experiment(one, shown) for one in reply.experiments[:wanted]]
         return Hypotheses(
+            asked_avenues=request.avenues,
+            asked_experiments=wanted,
+            fewer=clean((reply.fewer or "").strip(), 400),
+            surplus=len(reply.experiments) - len(experiments),
             avenues=tuple(
                 Avenue(title=clean(one.title, 200), rationale=clean(one.rationale, 800))
                 for one in reply.avenues
             ),
             experiments=tuple(experiments),
         )
+
+
+def _missing(found: Hypotheses) -> str:
+    """What an answer is short of without a reason, as a sentence; empty where it is of nothing."""
+    if found.nothing_to_try or found.fewer:
+        return ""
+    have = (
+        (len(found.avenues), found.asked_avenues or 0, "avenues"),
+        (len(found.experiments), found.asked_experiments or 0, "experiments"),
+    )
+    short = [f"{asked - count} of {asked} {what} are missing" for count, asked, what in have if count < asked]
+    return f"{' and '.join(short)}. If there really are not more, say why in 'fewer'." if short else ""
 
 
 def _fresh(found: Hypotheses) -> tuple[Experiment, ...]:

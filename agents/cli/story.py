@@ -89,6 +89,8 @@ def _hypotheses(plan: Hypotheses) -> Iterator[Line]:
     chosen = {choice.experiment: choice.criterion for choice in plan.chosen}
     for number, one in enumerate(plan.experiments):
         yield from _experiment(number, one, chosen.get(number))
+    if plan.counts:
+        yield f"  {one_line(plan.counts)}", ""
     for refusal in plan.refused:
         yield f"  experiment {refusal.experiment + 1} {refusal.text}, so it does not run", ""
 

@@ -154,12 +154,14 @@ def _research(
     proposals = _own_proposals(search, request)
     if not proposals:
         return _nothing("what is left of the kernel's [tune] table is being tried by other lanes")
-    return _json(
-        {
-            "avenues": _avenues(tuning, proposals, topics)[: request.avenues],
-            "experiments": [_experiment(one, passages) for one in proposals],
-        }
-    )
+    avenues = _avenues(tuning, proposals, topics)[: request.avenues]
+    reply: dict[str, object] = {
+        "avenues": avenues,
+        "experiments": [_experiment(one, passages) for one in proposals],
+    }
+    if len(avenues) < request.avenues or len(proposals) < request.experiments:
+        reply["fewer"] = "by rule, no more than the kernel's [tune] table offers"
+    return _json(reply)
 
 
 def _own_proposals(search: TuningSearch, request: ResearchRequest) -> list[Proposal]:
@@ -224,6 +226,8 @@ def _code(request: CodeRequest) -> str:
     if request.failures:
         return _json({"give_up": "The offline model sets constants only; it knows no other way to do this."})
     moves = _moves(request.experiment.rubric)
+    if not moves:
+        return _json({"give_up": "The offline model sets constants only, and the rubric names none to set."})
     try:
         changed = Kernel.parse(request.base.source).with_constants({move.name: move.new for move in moves})
     except PlanError as error:

@@ -62,7 +62,8 @@ def reply_to(request: Request, *, answered: bool, tools: Sequence[str]) -> str |
         case ResearchRequest():
             if not answered and tools:
                 return [FunctionCall("1", '{"query": "tiles"}', "search_literature")]
-            return json.dumps({"experiments": [experiment(request, n) for n in range(request.experiments)]})
+            experiments = [experiment(request, n) for n in range(request.experiments)]
+            return json.dumps({"experiments": experiments, "fewer": "no avenues"})
         case CodeRequest():
             words = request.experiment.description
             number = "".join(filter(str.isdigit, words))

@@ -68,7 +68,9 @@ def held(hold: Hold, request: pytest.FixtureRequest) -> Held:
             "uplift_min": 1, "uplift_max": 2, "innovation": 3,
         }  # fmt: skip
         avenue = {"title": HOSTILE, "rationale": HOSTILE}
-        return hostile({"avenues": [avenue], "experiments": [experiment]})(request, messages, tools)
+        return hostile({"avenues": [avenue], "experiments": [experiment], "fewer": "f"})(
+            request, messages, tools
+        )
 
     words = {"tried": HOSTILE, "happened": HOSTILE, "next": HOSTILE}
     models = {

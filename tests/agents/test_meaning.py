@@ -144,7 +144,7 @@ def reply(*ideas: tuple[str, str]) -> str:
          "innovation": 50 - place}
         for place, (text, strategy) in enumerate(ideas)
     ]  # fmt: skip
-    return f"```json\n{json.dumps({'avenues': [], 'experiments': experiments})}\n```"
+    return f"```json\n{json.dumps({'experiments': experiments, 'fewer': 'few'})}\n```"
 
 
 PADDING, PADDING_AGAIN, MFMA = (IDEA, "LDS layout"), (AGAIN, "bank conflicts"), (OTHER, "MFMA")

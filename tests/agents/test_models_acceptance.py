@@ -45,7 +45,9 @@ def expert(changes: dict[str, int]) -> Any:
                     "rubric": [f"{name} = {value}" for name, value in changes.items()],
                     "uplift_min": 50, "uplift_max": 900, "innovation": 30, "citations": [],
                 }  # fmt: skip
-                return Say(_fenced({"avenues": [{"title": "work per thread"}], "experiments": [experiment]}))
+                avenues = [{"title": "work per thread"}]
+                plan = {"avenues": avenues, "experiments": [experiment], "fewer": "one is enough"}
+                return Say(_fenced(plan))
             case "code":
                 return Say(f"{_fenced({'report': 'as the rubric says'})}\n{_edits(request, changes)}")
             case _:

@@ -49,6 +49,7 @@ def _in_form(kind: str, text: str) -> str:
                     "uplift_max": 2, "innovation": 3, "citations": [text],
                 }
             ],
+            "fewer": text or "x",
         },
         "code": {"report": text},
         "benchmark": {"tried": text, "happened": text, "next": text},

@@ -36,7 +36,8 @@ def good(body: dict[str, Any]) -> Say:
         names = [("THREAD_M", 2 * now["THREAD_M"]), ("THREAD_N", 2 * now["THREAD_N"])]
         experiments = [_experiment(name, value) for name, value in names]
         return Say(
-            "Here it is.\n" + _fenced({"avenues": [{"title": "more work"}], "experiments": experiments})
+            "Here it is.\n"
+            + _fenced({"avenues": [{"title": "more work"}], "experiments": experiments, "fewer": "few"})
         )
     if request["request"] == "code":
         name, value = request["experiment"]["rubric"][0].split(" = ")

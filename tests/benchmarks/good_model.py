@@ -31,7 +31,8 @@ def reply(request: Request, messages: Sequence[object], tools: Sequence[str]) ->
         case SelectRequest():
             return json.dumps({"base_id": request.population[0].id, "reasons": "the fastest"})
         case ResearchRequest():
-            return json.dumps({"experiments": [_experiment(request, n) for n in range(request.experiments)]})
+            experiments = [_experiment(request, n) for n in range(request.experiments)]
+            return json.dumps({"experiments": experiments, "fewer": "ideas need no avenue here"})
         case CodeRequest():
             number = int(request.experiment.description.split()[-1])
             code = f"{request.base.source}\n__device__ int idea_{number}() {{ return {number}; }}\n"
