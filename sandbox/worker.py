@@ -28,6 +28,7 @@ from .crash_report import describe_crash
 from .errors import SandboxError
 from .execution import BatchOutcome, Crashed, Fill, Finished, KernelLaunch, TimedOut
 from .process_handle import ProcessHandle, readable
+from .shared_files import SharedFiles
 from .worker_plan import CONTROL_BYTES, Control, Descriptors, pack_plan
 from .worker_program import worker_program
 from .workspace import Workspace
@@ -106,17 +107,17 @@ class _Worker:
     def __init__(self, cage: Cage) -> None:
         self._cage = cage
         self._program = worker_program()
-        self._fds: list[int] = []
+        self._files = SharedFiles()
         self._process: subprocess.Popen[bytes] | None = None
         self._target: ProcessHandle | None = None
         try:
-            self._plan = self._memory("ks-plan")
-            self._control = self._memory("ks-control")
+            self._plan = self._files.memory("ks-plan")
+            self._control = self._files.memory("ks-control")
             os.ftruncate(self._control, CONTROL_BYTES)
-            self._messages = self._memory("ks-messages")
-            self._command_end, self._command = self._pipe()
-            self._reply, self._reply_end = self._pipe()
-            self._info, self._info_end = self._pipe()
+            self._messages = self._files.memory("ks-messages")
+            self._command_end, self._command = self._files.pipe()
+            self._reply, self._reply_end = self._files.pipe()
+            self._info, self._info_end = self._files.pipe()
         except BaseException:
             self._close()
             raise
@@ -147,7 +148,7 @@ class _Worker:
                 f"The worker cannot be started ({error.strerror}); run `kernel-scientist doctor`."
             ) from error
         for fd in (self._command_end, self._reply_end, self._info_end):
-            self._close_one(fd)
+            self._files.close_one(fd)
         if self._receive(_READY_TIMEOUT_S) != b"R":
             self._fail()
         self._target = ProcessHandle(self._worker_pid())
@@ -226,21 +227,7 @@ class _Worker:
         )
         raise SandboxError(f"The worker failed while {stage} in the {self._cage.name} sandbox: {why}.")
 
-    def _memory(self, name: str) -> int:
-        self._fds.append(os.memfd_create(name, os.MFD_CLOEXEC))
-        return self._fds[-1]
-
-    def _pipe(self) -> tuple[int, int]:
-        ends = os.pipe2(os.O_CLOEXEC)
-        self._fds += ends
-        return ends
-
-    def _close_one(self, fd: int) -> None:
-        self._fds.remove(fd)
-        os.close(fd)
-
     def _close(self) -> None:
         if self._target is not None:
             self._target.close()
-        for fd in self._fds:
-            os.close(fd)
+        self._files.close()

@@ -17,6 +17,7 @@ from typing import Any, final
 from ..compilation import CodeObject
 from ..errors import SandboxError
 from ..process_handle import ProcessHandle, readable
+from ..shared_files import SharedFiles
 from ..workspace import Workspace
 from .batch_plan import CachePolicy
 from .command import worker_argv, worker_environment
@@ -65,15 +66,15 @@ class WorkerProcess:
         self._where = where
         self._process: subprocess.Popen[bytes] | None = None
         self._namespace: ProcessHandle | None = None
-        self._fds: list[int] = []
+        self._files = SharedFiles()
         self._answers = b""
         self._asked = False
         self._first: dict[str, Any] | None = None
         self._channel, self._channel_end = socket.socketpair()
         try:
-            self._said = self._memory("ks-said")
-            self._reply, self._reply_end = self._pipe()
-            self._info, self._info_end = self._pipe()
+            self._said = self._files.memory("ks-said")
+            self._reply, self._reply_end = self._files.pipe()
+            self._info, self._info_end = self._files.pipe()
             self._start()
         except BaseException:
             self._close()
@@ -100,8 +101,7 @@ class WorkerProcess:
             ) from error
         self._channel_end.close()
         for fd in (self._reply_end, self._info_end):
-            self._fds.remove(fd)
-            os.close(fd)
+            self._files.close_one(fd)
 
     def started(self) -> dict[str, Any] | None:
         """What it says when its runtime has started, as `receive` has it."""
@@ -114,7 +114,7 @@ class WorkerProcess:
 
     def assign(self, plan: bytes, code: CodeObject, workspace: Workspace) -> None:
         """Give it its batch."""
-        plan_file, code_file = self._memory("ks-plan"), self._memory("ks-code")
+        plan_file, code_file = self._files.memory("ks-plan"), self._files.memory("ks-code")
         _write_all(plan_file, plan)
         os.lseek(plan_file, 0, os.SEEK_SET)
         _write_all(code_file, code.path.read_bytes())
@@ -202,15 +202,6 @@ class WorkerProcess:
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         return " / ".join(lines[-3:])[:600]
 
-    def _memory(self, name: str) -> int:
-        self._fds.append(os.memfd_create(name, os.MFD_CLOEXEC))
-        return self._fds[-1]
-
-    def _pipe(self) -> tuple[int, int]:
-        ends = os.pipe2(os.O_CLOEXEC)
-        self._fds += ends
-        return ends
-
     def close(self) -> None:
         """Kill it, if it lives, and close everything."""
         try:
@@ -221,9 +212,7 @@ class WorkerProcess:
     def _close(self) -> None:
         for end in (self._channel, self._channel_end):
             end.close()
-        for fd in self._fds:
-            os.close(fd)
-        self._fds.clear()
+        self._files.close()
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +57,22 @@ def workers(rocm: FakeRocm) -> list[int]:
 
 
 @pytest.fixture
-def gpu(rocm: FakeRocm) -> Gpu:
-    return Gpu()
+def gpu(rocm: FakeRocm) -> Iterator[Gpu]:
+    """A device; whatever a test does to it, no process and no open file stays behind."""
+    gpu = Gpu()
+    opened = open_files()
+    yield gpu
+    assert workers(rocm) == []
+    assert open_files() == opened
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 BEFORE = ("hipInit", "hipGetDeviceCount", "hipSetDevice", "hipStreamCreateWithFlags", "hipEventCreate")
@@ -267,14 +282,17 @@ def test_clock_and_temperature_are_sampled_where_a_library_tells_them(rocm: Fake
 @pytest.mark.timeout(600)
 def test_500_batches_in_a_row_leave_nothing_behind(rocm: FakeRocm, gpu: Gpu) -> None:
     faults = ("", "", "fail hipModuleLaunchKernel 1", "die hipModuleLaunchKernel", "fail hipMemcpy 700 3")
-    attempt(gpu)
-    opened = len(list(Path("/proc/self/fd").iterdir()))
+    opened, used_mb = open_files(), 0.0
     with rocm.calls() as log:
         for number in range(500):
             rocm.configure(faults[number % len(faults)])
             attempt(gpu)
-    assert len(list(Path("/proc/self/fd").iterdir())) == opened
+            if number == 50:
+                used_mb = resident_mb()
+    assert open_files() == opened + 1  # the log's
     assert workers(rocm) == []
+    # What the log itself holds is less.
+    assert resident_mb() - used_mb < 30
     assert not [line for line in log if "misuse" in line]
     ends = [line.split(maxsplit=1)[1] for line in log if " exit " in line]
     assert ends.count("exit blocks=0 events=0 streams=0 modules=0") == 200

@@ -15,6 +15,7 @@ import pytest
 from kernel_scientist.sandbox.cage import Cage
 from kernel_scientist.sandbox.execution import Crashed, Fill, Finished, Tampered, TimedOut
 from kernel_scientist.sandbox.rocm.confinement import confine
+from kernel_scientist.sandbox.rocm.hip_worker import hip
 
 from .fakehip.machine import FakeRocm
 from .gpu import FLUSH_BYTES, GUARD_BYTES, Gpu
@@ -233,6 +234,36 @@ def test_calls_come_in_the_documented_order(rocm: FakeRocm) -> None:
     copied = re.findall(r"hipMemcpy (\S+) bytes=(\d+)", "\n".join(log))
     assert len(copied) == 8
     assert {int(nbytes) for _, nbytes in copied} == {2 * GUARD_BYTES + 4096}
+
+
+def test_scratch_is_filled_in_the_documented_way(rocm: FakeRocm) -> None:
+    """By width; what repeats eight bytes is made once, before anything runs, and copied in each run."""
+    gpu = Gpu()
+    y = np.empty(64, dtype=np.float64)
+    between = {"uint8": "hipMemsetAsync", "int16": "hipMemsetD16Async", "float32": "hipMemsetD32Async"}
+    for dtype, call in {**between, "float64": "hipMemcpyAsync"}.items():
+        with rocm.calls() as log:
+            source = "__global__ void kernel(double* y) {}"
+            outcome = gpu.run(
+                source, {}, {"y": y}, runs=1, before=[Fill(0, 0.1 if dtype == "float64" else 7, dtype)]
+            )
+        assert isinstance(outcome.outcome, Finished), outcome
+        wanted = COLD
+        if dtype == "float64":
+            wanted = wanted.replace("hipMalloc+ ", "hipMalloc+ hipMemcpy ")
+        one, two = wanted.split("hipMemcpy+ hipMemsetAsync ")[0], wanted.split("hipEventElapsedTime ")[-1]
+        run = (
+            f"hipMemcpy hipMemsetAsync hipEventRecord {call} hipModuleLaunchKernel hipEventRecord "
+            "hipEventSynchronize hipGetLastError hipEventElapsedTime hipMemcpy "
+        )
+        assert group(log) == one + run + two.removeprefix("hipMemcpy+ ")
+        assert not [line for line in log if "misuse" in line]
+
+
+def test_every_call_that_the_worker_makes_is_documented() -> None:
+    document = (Path(__file__).parents[2] / "docs/mi300-calls.md").read_text()
+    undocumented = [name for name in hip._SIGNATURES if not re.search(rf"\b{name}\b", document)]
+    assert undocumented == []
 
 
 def test_a_warm_run_finds_its_inputs_copied_on_the_device(rocm: FakeRocm) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 from kernel_scientist.sandbox.cage import Cage, select_cage
@@ -20,7 +19,6 @@ from kernel_scientist.sandbox.compilation import CodeObject, CompileFailure, Com
 from kernel_scientist.sandbox.compiler import open_compiler
 from kernel_scientist.sandbox.cores import off_core, reserved_core
 from kernel_scientist.sandbox.device import CpuDevice, cpu_device
-from kernel_scientist.sandbox.errors import UnusableEnvironment
 from kernel_scientist.sandbox.execution import BatchOutcome, Fill, Finished, KernelLaunch, Region
 from kernel_scientist.sandbox.files import FileLock, cache_home
 from kernel_scientist.sandbox.load import LoadSample, sample_load
@@ -32,6 +30,7 @@ from ..problem import Problem
 from ..roofline import Roofline
 from ..settings import JudgeSettings
 from .calibration import cached_roofline
+from .gfx942 import Gfx942Reporter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +39,6 @@ __all__ = ["CpuTarget"]
 
 # Long enough for the confirm tier of another process on every shape of a problem.
 _LOCK_TIMEOUT_S = 600.0
-_REPORT_ARCH = "gfx942"
 
 
 @final
@@ -57,6 +55,7 @@ class CpuTarget:
 
     def __init__(self, *, allow_no_sandbox: bool = False, all_cores: bool = False) -> None:
         self._cage: Cage = select_cage(allow_none=allow_no_sandbox)
+        self._reporter = Gfx942Reporter(self._cage)
         self._cpu: CpuDevice = cpu_device()
         self._compiler: Compiler = open_compiler("cpu", cage=self._cage)
         self._roofline: Roofline | None = None
@@ -94,9 +93,8 @@ class CpuTarget:
             return self._compiler.compile(request)
 
     def report(self, request: CompileRequest) -> CodeObject | CompileFailure | str:
-        compiler = self._reporter
         with off_core(self._cpu.timing_core):
-            return compiler if isinstance(compiler, str) else compiler.compile(request)
+            return self._reporter.report(request)
 
     def workspace(self, regions: Sequence[Region], runs: int) -> Workspace:
         return Workspace(regions, runs)
@@ -148,13 +146,6 @@ class CpuTarget:
             one_core = cached_roofline(self, f"{self._cpu} {self._compiler.name}", again=again)
             self._roofline = one_core.times(len(self._cores))
         return self._roofline
-
-    @cached_property
-    def _reporter(self) -> Compiler | str:
-        try:
-            return open_compiler(_REPORT_ARCH, cage=self._cage)
-        except UnusableEnvironment as error:
-            return f"no {_REPORT_ARCH} report: {error}"
 
 
 _Share = Callable[[int, int, int, Callable[[], object]], BatchOutcome]

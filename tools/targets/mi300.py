@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, final
 
 from kernel_scientist.sandbox.cage import Cage, select_cage
@@ -34,13 +33,13 @@ from ..peaks import device_roofline, disagreements, peaks_of
 from ..problem import Problem
 from ..roofline import Roofline
 from ..settings import JudgeSettings
+from .gfx942 import Gfx942Reporter
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["Mi300Target"]
 
-_REPORT_ARCH = "gfx942"
 _LOCK_TIMEOUT_S = 600.0
 _LOCK_PAUSE_S = 0.2
 # What a driver takes to reset a device; one that does not answer after these waits is lost.
@@ -77,6 +76,7 @@ class Mi300Target:
         self._kind = self._devices[0]
         # The compiler reads text that nobody trusts, so it needs a cage of any kind, or the user's word.
         self._cage: Cage = select_cage(allow_none=allow_no_sandbox)
+        self._reporter = Gfx942Reporter(self._cage)
         self._confinement: Confinement = confine(self._cage, self._library)
         self._compiler: Compiler = open_compiler(self._kind.arch, cage=self._cage)
         self._policy = CachePolicy(caches, _flush_bytes(self._kind))
@@ -120,8 +120,7 @@ class Mi300Target:
         return self._compiler.compile(request)
 
     def report(self, request: CompileRequest) -> CodeObject | CompileFailure | str:
-        compiler = self._reporter
-        return compiler if isinstance(compiler, str) else compiler.compile(request)
+        return self._reporter.report(request)
 
     def workspace(self, regions: Sequence[Region], runs: int) -> Workspace:
         return Workspace(regions, runs, slack_bytes=_GUARD_BYTES)
@@ -227,13 +226,6 @@ class Mi300Target:
                     if time.monotonic() >= deadline:
                         raise
             time.sleep(_LOCK_PAUSE_S)
-
-    @cached_property
-    def _reporter(self) -> Compiler | str:
-        try:
-            return open_compiler(_REPORT_ARCH, cage=self._cage)
-        except UnusableEnvironment as error:
-            return f"no {_REPORT_ARCH} report: {error}"
 
 
 def _usable(found: Sequence[RocmDevice]) -> list[RocmDevice]:
