@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kernel_scientist.agents import Run
 from kernel_scientist.agents import events as ev
@@ -21,8 +21,13 @@ Line = tuple[str, Style]
 _DIFF_LIMIT, _DIFF_WIDTH = 400, 500
 
 
-def story_lines(run: Run, events: Iterable[ev.Event], *, diffs: bool = True) -> Iterator[Line]:
-    """Lines with their styles; each ends with the event that its figures come from."""
+def story_lines(
+    run: Run, events: Iterable[ev.Event], place_of: Callable[[str], str], *, diffs: bool = True
+) -> Iterator[Line]:
+    """Lines with their styles; each ends with the event that its figures come from.
+
+    `place_of` tells of a passage's id the document, section and page, as far as they are known.
+    """
     yield f"record: {run.path / 'events.jsonl'}; [#n] is its line with seq n", "dim"
     speaker = ""
     cited: set[str] = set()
@@ -31,13 +36,13 @@ def story_lines(run: Run, events: Iterable[ev.Event], *, diffs: bool = True) -> 
             speaker = event.agent
             yield "", ""
             yield f"{speaker.capitalize()} {reference(event)}", "heading"
-        yield from _told(event, diffs, cited)
+        yield from _told(event, diffs, cited, place_of)
         if isinstance(event, (ev.MessageSent, ev.GenerationStarted)):
             # Each turn gets a heading of its own, also when the same agent is chosen again.
             speaker = ""
 
 
-def _told(event: ev.Event, diffs: bool, cited: set[str]) -> Iterator[Line]:
+def _told(event: ev.Event, diffs: bool, cited: set[str], place_of: Callable[[str], str]) -> Iterator[Line]:
     match event:
         case ev.GenerationStarted():
             yield "", ""
@@ -46,9 +51,13 @@ def _told(event: ev.Event, diffs: bool, cited: set[str]) -> Iterator[Line]:
             yield f"{head} {reference(event)}", "heading"
         case ev.MessageSent():
             yield f"  says {reference(event)}", "dim"
-            yield from _message(event)
+            yield from _message(event, place_of)
         case ev.ModelCall():
             yield f"  {_call(event)} {reference(event)}", "dim"
+            thought = str((event.response or {}).get("thought") or "").strip()
+            if thought:
+                yield "    the model's own reasoning:", "dim"
+                yield quote(thought, "    "), "dim"
         case ev.PassagesRetrieved():
             yield from _passages(event, cited)
         case ev.CandidateCreated():
@@ -65,7 +74,7 @@ def _told(event: ev.Event, diffs: bool, cited: set[str]) -> Iterator[Line]:
                 yield f"  {line} {reference(event)}", ""
 
 
-def _message(event: ev.MessageSent) -> Iterator[Line]:
+def _message(event: ev.MessageSent, place_of: Callable[[str], str]) -> Iterator[Line]:
     match event.content:
         case Selection() as choice:
             yield f"  Base {choice.base_id}, Reference {choice.reference_id or 'none'}", ""
@@ -73,14 +82,14 @@ def _message(event: ev.MessageSent) -> Iterator[Line]:
             if choice.goal:
                 yield quote(choice.goal), ""
         case Hypotheses() as plan:
-            yield from _hypotheses(plan)
+            yield from _hypotheses(plan, place_of)
         case Finding() as finding:
             yield from _finding(finding)
         case _:
             yield quote(event.text), ""
 
 
-def _hypotheses(plan: Hypotheses) -> Iterator[Line]:
+def _hypotheses(plan: Hypotheses, place_of: Callable[[str], str]) -> Iterator[Line]:
     if plan.nothing_to_try:
         yield quote(plan.nothing_to_try), ""
         return
@@ -88,23 +97,27 @@ def _hypotheses(plan: Hypotheses) -> Iterator[Line]:
         yield f"  avenue {number}: {one_line(f'{avenue.title}. {avenue.rationale}')}", ""
     chosen = {choice.experiment: choice.criterion for choice in plan.chosen}
     for number, one in enumerate(plan.experiments):
-        yield from _experiment(number, one, chosen.get(number))
+        yield from _experiment(number, one, chosen.get(number), place_of)
     if plan.counts:
         yield f"  {one_line(plan.counts)}", ""
     for refusal in plan.refused:
         yield f"  experiment {refusal.experiment + 1} {refusal.text}, so it does not run", ""
 
 
-def _experiment(number: int, one: Experiment, criterion: str | None) -> Iterator[Line]:
+def _experiment(
+    number: int, one: Experiment, criterion: str | None, place_of: Callable[[str], str]
+) -> Iterator[Line]:
     runs = f"runs: {criterion}" if criterion is not None else "not run"
     strategy = f", {one_line(one.strategy, 40)}"
     yield f"  experiment {number + 1} ({runs}{strategy}): {one_line(one.description)}", ""
     predicted = f"predicted {one.uplift_min:+.0f} % to {one.uplift_max:+.0f} %"
     innovation = f", innovation {one.innovation:.0f} of 100"
-    cites = f"; cites {', '.join(one.citations)}" if one.citations else ""
-    yield f"      {predicted}{innovation}{one_line(cites)}", ""
+    yield f"      {predicted}{innovation}", ""
     for item in one.rubric:
         yield f"      - {one_line(item)}", ""
+    for name in one.citations:
+        place = place_of(name)
+        yield f"      cites {one_line(f'{name}: {place}' if place else name)}", ""
 
 
 def _finding(finding: Finding) -> Iterator[Line]:

@@ -103,6 +103,7 @@ def show(run: str, wanted: EventFilter, no_diff: bool, runs_dir: Path | None, as
     from kernel_scientist.agents.transcript.opened import OpenedRun
 
     from .closing import run_lines
+    from .moved import moved_lines, places_of
     from .story import story_lines
 
     opened = OpenedRun.of(Run.open(run, runs_dir=resolve_runs_dir(runs_dir)))
@@ -111,17 +112,28 @@ def show(run: str, wanted: EventFilter, no_diff: bool, runs_dir: Path | None, as
     if as_json:
         told = [one.model_dump(mode="json") for one in events]
         values = None if info is None else info.model_dump(mode="json")
-        print_json({"run": values, "events": told, "faults": _faults(opened)})
+        print_json({"run": values, "events": told, **_learnt(opened, wanted), "faults": _faults(opened)})
         return 0
-    for line, style in story_lines(opened.run, events, diffs=not no_diff):
+    for line, style in story_lines(opened.run, events, places_of(opened), diffs=not no_diff):
         echo(line, style)
     if not wanted.is_set and info is not None and info.status != "running":
         echo()
         echo("the outcome", "heading")
         echo_all(run_lines(opened.run))
+    passages = _learnt(opened, wanted).get("passages")
+    if passages:
+        echo()
+        echo_all(moved_lines(passages))
     for fault in _faults(opened):
         remark(fault)
     return 0
+
+
+def _learnt(opened: OpenedRun, wanted: EventFilter) -> dict[str, Any]:
+    """What the whole run has learnt; nothing where only some of its events are asked for."""
+    from kernel_scientist.agents.transcript.learnt import learnt_values
+
+    return {} if wanted.is_set else learnt_values(opened)
 
 
 def _faults(opened: OpenedRun) -> list[str]:

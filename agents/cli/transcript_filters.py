@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["filter_options", "select_entries"]
 
-_NAMES = ("agent", "kind", "generation", "candidate", "verdict")
+_NAMES = ("agent", "kind", "generation", "lane", "candidate", "verdict")
 
 
 def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,7 +38,8 @@ def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         added = option(f"--{name}", metavar=metavar, help=text)(added)
     number = click.IntRange(min=0)
-    return option("--generation", type=number, metavar="N", help="Only this generation.")(added)
+    lane = option("--lane", type=number, metavar="N", help="Only this lane of a run with several.")(added)
+    return option("--generation", type=number, metavar="N", help="Only this generation.")(lane)
 
 
 def select_entries(opened: OpenedRun, wanted: EventFilter) -> list[Entry]:
@@ -52,6 +53,7 @@ def select_entries(opened: OpenedRun, wanted: EventFilter) -> list[Entry]:
         "agent": sorted({entry.agent for entry in entries if entry.agent}),
         "kind": sorted({entry.kind for entry in entries}),
         "generation": sorted({entry.generation for entry in entries}),
+        "lane": sorted({entry.lane for entry in entries}),
         "candidate": list(summary.candidates),
         "verdict": sorted(set(summary.verdicts.values())),
     }

@@ -11,6 +11,8 @@ from typing import Any
 from kernel_scientist.sandbox.printable import escape_hidden, printable, without_escapes
 from kernel_scientist.tools.evaluation import Interval
 
+from .learnt import learnt_values, passage_place
+from .markdown import learnt_markdown, markdown_links, markdown_text
 from .opened import OpenedRun
 from .redaction import LEFT_OUT, Redaction
 from .runs import candidate_values, overview_values
@@ -37,6 +39,7 @@ def run_json(opened: OpenedRun, redaction: Redaction) -> str:
             row_values(row) | {"source": source_text(opened.run, row.path).text}
             for row in opened.summary.candidates.values()
         ],
+        "learnt": learnt_values(opened),
         "events": [event.model_dump(mode="json") for event in record.events(record.entries)],
         "faults": opened.faults(),
         "left_out": sorted(redaction.parts),
@@ -72,16 +75,17 @@ def _cell(value: Any) -> Any:
 def run_markdown(opened: OpenedRun, redaction: Redaction) -> str:
     """The result, the idea, its source and the evidence, as a pull request would have them."""
     about: Json = redaction.apply(overview_values(opened))
-    info: Json = about["run"] or {}
+    info: Json = about["told"]
     best: Json | None = about["best"]
-    lines = [f"## {_md(info.get('problem', about['id']))}: {_result(about)}", ""]
+    lines = [f"## {markdown_text(info['problem'] or about['id'])}: {_result(about)}", ""]
     if best is not None and best["speedup"] is not None:
         lines += [_claim(about, info), ""]
-    lines += _story(about) + _evidence(about) + _times(about) + _facts(about, info)
+    lines += _story(about) + _evidence(about) + _times(about)
+    lines += learnt_markdown(redaction.apply(learnt_values(opened))) + _facts(about, info)
     if best is not None:
         lines += _change(opened, redaction, best["candidate_id"])
     for fault in about["faults"]:
-        lines += ["", f"> {_md(fault)}"]
+        lines += ["", f"> {markdown_text(fault)}"]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -98,7 +102,7 @@ def _claim(about: Json, info: Json) -> str:
     if confirmed is not None:
         pairs = confirmed["pairs"]
         how = f"confirmed in {pairs[0]} to {pairs[1]} fresh pairs a shape" if pairs else "confirmed"
-    device = f", on {_md(info['device'])}" if info.get("device") else ""
+    device = f", on {markdown_text(info['device'])}" if info["device"] else ""
     figure = f"**{_interval(best['speedup'])}** over the starting kernel"
     return f"Candidate {best['candidate_id']}: {figure}, {how}{device}."
 
@@ -109,19 +113,22 @@ def _story(about: Json) -> list[str]:
         return []
     step = story["steps"][story["decisive"]]
     gain = f" ({step['gain']:.2f}x in this step)" if step["gain"] else ""
-    lines = ["### The idea", "", f"{_md(step['idea'] or 'not recorded')} Candidate {step['id']}{gain}.", ""]
-    lines += [f"- {_md(item)}" for item in story["rubric"]]
+    idea = markdown_text(step["idea"] or "not recorded")
+    lines = ["### The idea", "", f"{idea} Candidate {step['id']}{gain}.", ""]
+    lines += [f"- {markdown_text(item)}" for item in story["rubric"]]
+    report = story["report"]
+    if report and report != LEFT_OUT:
+        lines += ["", f"The Coder's report: {markdown_text(report)}"]
     lines += ["", "### Where it came from", ""]
     for name in step["citations"]:
         passage = story["passages"].get(name)
         if passage is None:
-            lines.append(f"- {_md(name)}")
+            lines.append(f"- {markdown_text(name)}")
             continue
-        page = f"page {passage['page']}" if passage["page"] is not None else ""
-        place = ", ".join(part for part in (passage["title"], passage["section"], page) if part)
-        lines.append(f"- {_md(place)} ({_md(name)}): {_links(passage['source'])}")
+        place = markdown_text(passage_place(passage))
+        lines.append(f"- {place} ({markdown_text(name)}): {markdown_links(passage['source'])}")
         if passage["text"] and passage["text"] != LEFT_OUT:
-            lines += [f"  > {_md(line)}" for line in passage["text"].splitlines() if line.strip()]
+            lines += [f"  > {markdown_text(line)}" for line in passage["text"].splitlines() if line.strip()]
     return [
         *(lines if step["citations"] else [*lines, "It cites no passage: the idea is the model's own."]),
         "",
@@ -142,10 +149,10 @@ def _evidence(about: Json) -> list[str]:
         f"- {passed} of {len(checks)} checks passed, {held_out} on held-out shapes",
     ]
     if shown["method"]:
-        lines.append(f"- {_md(shown['method'])}")
+        lines.append(f"- {markdown_text(shown['method'])}")
     judged = evidence["judged"]
     if judged is not None:
-        lines.append(f"- sandbox: {_md(judged['sandbox'])}")
+        lines.append(f"- sandbox: {markdown_text(judged['sandbox'])}")
     return [*lines, ""]
 
 
@@ -159,7 +166,7 @@ def _times(about: Json) -> list[str]:
         start = "" if one["baseline_us"] is None else f"{one['baseline_us']:.4g} µs"
         speedup = "" if one["speedup"] is None else _interval(one["speedup"])
         share = "not known" if one["light_share"] is None else f"{one['light_share'] * 100:.1f} %"
-        lines.append(f"| {_md(shape)} | {start} | {one['time_us']:.4g} µs | {speedup} | {share} |")
+        lines.append(f"| {markdown_text(shape)} | {start} | {one['time_us']:.4g} µs | {speedup} | {share} |")
     return [*lines, ""]
 
 
@@ -167,12 +174,12 @@ def _facts(about: Json, info: Json) -> list[str]:
     counts = about["counts"]
     cost = "unknown" if counts["cost_usd"] is None else f"${counts['cost_usd']:.2f}"
     tokens = counts["prompt_tokens"] + counts["completion_tokens"]
-    models = ", ".join(sorted(set(info.get("models", {}).values())))
-    why = "still running" if about["live"] else info.get("stop_reason", "")
+    models = markdown_text(", ".join(info["models"]))
+    why = "still running" if about["live"] else info["stop_reason"] or "not recorded"
     return [
         f"{counts['candidates']} candidates, {counts['verdicts'].get('accepted', 0)} accepted; "
-        f"{'about ' if counts['estimated'] else ''}{tokens} tokens, cost {cost}; models: {_md(models)}. "
-        f"Why it stopped: {_md(why)}. Run {_md(about['id'])}.",
+        f"{'about ' if counts['estimated'] else ''}{tokens} tokens, cost {cost}; models: {models}. "
+        f"Why it stopped: {markdown_text(why)}. Run {markdown_text(about['id'])}.",
         "",
     ]
 
@@ -201,17 +208,3 @@ def _change(opened: OpenedRun, redaction: Redaction, best_id: str) -> list[str]:
 def _interval(values: Json) -> str:
     speedup = Interval.from_dict(values)
     return f"{speedup.value:.2f}x ({speedup.low:.2f}x to {speedup.high:.2f}x at {speedup.level * 100:.3g} %)"
-
-
-def _md(text: object) -> str:
-    """A text of anybody's on one line of Markdown: no markup, links, images, tables or mentions."""
-    line = " ".join(printable(without_escapes(str(text))).split())
-    escaped = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", line)
-    escaped = re.sub(r"^([>+=-]|\d+(?=[.)]))", r"\\\1", escaped)
-    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace("@", "&#64;")
-
-
-def _links(sources: str) -> str:
-    """Addresses as links, and whatever is none as text."""
-    plain = re.compile(r"https?://[\w./%~?=&+:#-]+")
-    return " ".join(f"<{one}>" if plain.fullmatch(one) else _md(one) for one in sources.split())

@@ -1,4 +1,4 @@
-"""Which events are wanted: by agent, kind, generation, candidate and verdict."""
+"""Which events are wanted: by agent, kind, generation, lane, candidate and verdict."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class EventFilter:
     agent: str | None = None
     kind: str | None = None
     generation: int | None = None
+    lane: int | None = None
     candidate: str | None = None
     verdict: str | None = None
 
@@ -34,6 +35,8 @@ class EventFilter:
         if self.kind is not None and entry.kind != self.kind:
             return False
         if self.generation is not None and entry.generation != self.generation:
+            return False
+        if self.lane is not None and entry.lane != self.lane:
             return False
         if self.candidate is not None and self.candidate not in entry.candidates:
             return False

@@ -8,7 +8,7 @@ from .. import events as ev
 from ..run import BestKernel, Run, RunInfo
 from .opened import OpenedRun
 from .story import evidence_values, row_values, story_values
-from .summary import CandidateRow
+from .summary import CandidateRow, Summary
 from .values import Json, evaluation_values, interval_values
 
 __all__ = ["brief_values", "candidate_values", "cost_values", "overview_values", "run_row"]
@@ -50,6 +50,7 @@ def overview_values(opened: OpenedRun) -> Json:
     return {
         "id": opened.run.id,
         "run": _info_values(info),
+        "told": _told(info, summary),
         "path": str(opened.run.path),
         "live": info is not None and info.status == "running",
         "last_seq": record.last_seq,
@@ -86,6 +87,7 @@ def brief_values(run: Run) -> Json:
     return {
         "id": run.id,
         "run": _info_values(info),
+        "told": _told(info, Summary()),
         "path": str(run.path),
         "live": live,
         "faults": [run.damage] if run.damage else [],
@@ -97,6 +99,21 @@ def brief_values(run: Run) -> Json:
 
 def _info_values(info: RunInfo | None) -> Json | None:
     return None if info is None else info.model_dump(mode="json", exclude={"config", "prompts"})
+
+
+def _told(info: RunInfo | None, summary: Summary) -> Json:
+    """What the run is about; where ``run.json`` is damaged, what the record says of it."""
+    started, finished = summary.started, summary.finished
+    known = info or started
+    ended = info or finished
+    return {
+        "problem": "" if known is None else known.problem,
+        "target": "" if known is None else known.target,
+        "device": "" if known is None else known.device,
+        "models": [] if known is None else sorted(set(known.models.values())),
+        "status": "" if ended is None else ended.status,
+        "stop_reason": "" if ended is None else ended.stop_reason,
+    }
 
 
 def _counted(info: RunInfo | None) -> Json | None:

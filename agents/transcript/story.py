@@ -9,6 +9,7 @@ from kernel_scientist.tools.evaluation import Comparison, Evaluation
 
 from .. import events as ev
 from ..messages import Finding
+from ..policies.strategy import strategy_named
 from ..run import BASELINE_ID, RunInfo
 from .record import Record
 from .summary import CandidateRow, Summary
@@ -42,6 +43,7 @@ def row_values(row: CandidateRow) -> Json:
         "finding_seq": row.finding_seq,
         "idea": None if experiment is None else experiment.description,
         "strategy": None if experiment is None else experiment.strategy,
+        "strategy_group": None if experiment is None else strategy_named(experiment.strategy),
         "citations": [] if experiment is None else list(experiment.citations),
         "predicted_min": None if experiment is None else experiment.uplift_min,
         "predicted_max": None if experiment is None else experiment.uplift_max,
@@ -77,11 +79,13 @@ def story_values(record: Record, summary: Summary, best_id: str | None) -> Json 
     cited = decisive.experiment.citations if decisive.experiment else ()
     finding = record.event(decisive.finding_seq) if decisive.finding_seq else None
     said = finding.content if isinstance(finding, ev.MessageSent) else None
+    made = record.event(decisive.created_seq)
     return {
         "steps": steps,
         "decisive": key,
         "rubric": list(decisive.experiment.rubric) if decisive.experiment else [],
         "passages": passage_values(record, summary, cited),
+        "report": made.model_dump(mode="json")["report"] if isinstance(made, ev.CandidateCreated) else "",
         "finding": said.model_dump(mode="json") if isinstance(said, Finding) else None,
         "tried_otherwise": len(summary.candidates) - len(chain),
     }

@@ -9,6 +9,7 @@ runs/ID/candidates/CID          one candidate with its source and evidence
 runs/ID/heads/N                 what to filter by, of the events after the N-th, as columns
 runs/ID/items/N                 the N-th hundred events as the conversation shows them
 runs/ID/events/SEQ              one event, whole
+runs/ID/learnt                  what came of each strategy, which passage moved which experiment
 runs/ID/cost                    tokens and cost per agent
 runs/ID/state                   the number of the last event, and whether the run goes on
 runs/ID/search?q=, search?q=    events that hold all words
@@ -26,6 +27,7 @@ from kernel_scientist.sandbox.errors import KernelScientistError, UsageError
 
 from ..run import Run
 from ..transcript.items import item_values
+from ..transcript.learnt import learnt_values
 from ..transcript.opened import OpenedRun, RunShelf
 from ..transcript.runs import brief_values, candidate_values, cost_values, overview_values, run_row
 from ..transcript.search import search_record, split_words
@@ -120,6 +122,8 @@ class RunApi:
                 if row is None:
                     raise NotThere(f"The run has no candidate '{name}'.")
                 return candidate_values(opened, row)
+            case ["learnt"]:
+                return learnt_values(opened)
             case ["cost"]:
                 return cost_values(opened)
             case ["state"]:

@@ -20,6 +20,7 @@ SCRIPTS = (
     "items.js",
     "lineage.js",
     "candidate.js",
+    "ideas.js",
     "cost.js",
     "compare.js",
     "search.js",

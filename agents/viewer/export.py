@@ -47,7 +47,7 @@ def _answers(opened: OpenedRun) -> dict[str, Json]:
     entries = opened.record.entries
     pages = range(-(-len(entries) // PAGE_SIZE))
     wanted = [
-        [], ["candidates"], ["cost"], ["heads", "0"],
+        [], ["candidates"], ["learnt"], ["cost"], ["heads", "0"],
         *(["items", str(page)] for page in pages),
         *(["candidates", name] for name in opened.summary.candidates),
     ]  # fmt: skip

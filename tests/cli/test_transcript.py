@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,10 @@ def test_the_transcript_shows_the_four_agents_in_turn(command: Command, folder: 
     "expected",
     [
         "lds-banks#2: LDS notes, Banks\n        https://example.org/lds, looked up 2026-12-01\n",
-        "cites lds-banks#2",
+        "cites lds-banks#2: LDS notes, § Banks",
+        "what came of each strategy",
+        "which passage moved which experiment",
+        "0002 +221.0 % [#19]",
         "+TILE = 32",
         "-TILE = 16",
         "compile_error",
@@ -310,3 +314,81 @@ def test_resuming_a_run_whose_limits_are_no_table_is_a_sentence(command: Command
     done = command("resume", "last")
     assert (done.code, done.out) == (2, "")
     assert "does not fit this version: 'limits'" in done.err
+
+
+Called = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def called(folder: Path, capsys: pytest.CaptureFixture[str]) -> Called:
+    """``transcript`` in this process: its exit code, stdout and stderr."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = main(["transcript", *arguments, "--runs-dir", str(folder.parent)])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def test_the_models_own_reasoning_is_shown(called: Called, folder: Path) -> None:
+    record = folder / "events.jsonl"
+    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    for one in lines:
+        if one["kind"] == "model_call":
+            thought = f"Banks clash, so padding helps.{HOSTILE}"
+            one["response"] = {"content": "so be it", "thought": thought}
+    record.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    _, shown, _ = called("show")
+    assert "the model's own reasoning:" in shown and "| Banks clash, so padding helps." in shown
+    assert clean(shown) == shown
+
+
+def test_what_is_cut_says_how_much_there_is_more(called: Called, folder: Path) -> None:
+    with (folder / "events.jsonl").open("a") as record:
+        for seq, text in ((90, "line\n" * 900), (91, "x" * 9_000)):
+            content = {"type": "stopped", "agent": "coder", "reason": text}
+            event = {"kind": "message", "seq": seq, "time": "2026-01-02T03:04:05Z", "agent": "coder"}
+            record.write(json.dumps({**event, "content": content, "text": text}) + "\n")
+    _, shown, _ = called("show")
+    assert "(700 more lines)" in shown and "8500 more characters" in shown
+    _, values, _ = called("show", "--json")
+    assert json.loads(values)["events"][-1]["text"] == "x" * 9_000
+
+
+def test_a_lane_is_chosen(called: Called, folder: Path) -> None:
+    record = folder / "events.jsonl"
+    lines = record.read_text().splitlines(keepends=True)
+    record.write_text("".join(line.replace('"lane":0', f'"lane":{n % 3}') for n, line in enumerate(lines)))
+    _, values, _ = called("show", "--lane", "2", "--json")
+    assert {event["lane"] for event in json.loads(values)["events"]} == {2}
+    code, _, told = called("show", "--lane", "7")
+    assert code == 2 and "it has 0, 1, 2" in told
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("show",), ("tail", "--no-follow"), ("tail",), ("code", "last", "2"), ("search", "tiles")],
+)
+def test_a_damaged_run_json_leaves_the_record_readable(
+    called: Called, folder: Path, arguments: tuple[str, ...]
+) -> None:
+    (folder / "run.json").write_text('{"id": "x", "sta')
+    code, out, err = called(*arguments)
+    assert (code, bool(out)) == (0, True), err
+    if arguments == ("show",):
+        values = json.loads(called("show", "--json")[1])
+        assert values["run"] is None and "is damaged" in values["faults"][0] and len(values["events"]) > 10
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("list",), ("show",), ("tail", "--no-follow"), ("code", "last", "0001"), ("search", "tile")],
+)
+def test_json_is_json_only_also_on_failure(called: Called, arguments: tuple[str, ...]) -> None:
+    code, out, _ = called(*arguments, "--json")
+    assert code == 0
+    lines = out.splitlines() if arguments[0] == "tail" else [out]
+    assert lines and all(json.loads(line) is not None for line in lines)
+    if arguments[0] in ("show", "tail", "code"):
+        code, out, _ = called(arguments[0], "nosuch", "--json")
+        assert code == 2 and "nosuch" in json.dumps(json.loads(out))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from kernel_scientist.agents import Run
 from kernel_scientist.agents.cli import main
+from kernel_scientist.agents.events import PassagesRetrieved
 from kernel_scientist.agents.transcript.opened import OpenedRun
 from kernel_scientist.agents.transcript.redaction import Part, Redaction
 
@@ -50,6 +52,7 @@ def test_the_exported_page_opens_from_disk_without_a_network(
     for link, title in (
         ("Conversation", "Conversation"),
         ("Lineage", "Lineage"),
+        ("Ideas", "Ideas"),
         ("Cost", "Cost"),
         ("Compare", "Two runs"),
     ):
@@ -96,13 +99,33 @@ def test_what_is_left_out_is_nowhere(runs: Runs, tmp_path: Path, form: str, part
         assert MARKS[kept] in bare or MARKS[kept] not in whole or form == "md"
 
 
+@pytest.mark.parametrize("form", ["html", "md", "json", "csv"])
+def test_of_a_copy_without_anything_nothing_can_be_read_back(runs: Runs, tmp_path: Path, form: str) -> None:
+    """No line of any source, sentence of any passage or path from the root, in whatever field it stands."""
+    run = Run.open(runs.first, runs_dir=runs.folder)
+    bare = exported(runs, runs.first, form, tmp_path, without="code,literature,paths")
+    text = bare.partition('id="embedded">')[2].partition("<")[0] if form == "html" else bare
+    code = {line.strip() for one in run.candidates() for line in one.source.splitlines()}
+    passages = {
+        sentence.strip()
+        for event in run.events()
+        if isinstance(event, PassagesRetrieved)
+        for passage in event.passages
+        for sentence in re.split(r"[.\n]", passage.text)
+    }
+    secrets = [*(line for line in code if len(line) > 24), *(one for one in passages if len(one) > 30)]
+    assert len(secrets) > 100
+    assert [one for one in secrets if one in text or json.dumps(one)[1:-1] in text] == []
+    assert re.findall(r"(?<![\w.:/<])/(?:opt|home|root|usr|tmp|work)/[\w.-]+", text) == []
+
+
 def test_the_page_without_code_says_so_and_still_opens(chromium: Any, runs: Runs, tmp_path: Path) -> None:
     exported(runs, runs.first, "html", tmp_path, without="code,literature,paths")
     page = chromium.new_page()
     page.goto(f"file://{tmp_path}/out.html")
     page.wait_for_selector("h1 >> text=faster")
     assert "left out of this copy: code, literature, paths" in page.inner_text("header")
-    for place in ("/candidates/0001", "/conversation", "/lineage"):
+    for place in ("/candidates/0001", "/conversation", "/lineage", "/ideas"):
         page.goto(f"file://{tmp_path}/out.html#/runs/{runs.first}{place}")
         page.wait_for_selector("main:not([aria-busy]) h1")
         assert page.locator("[role=alert]").count() == 0, place
@@ -134,6 +157,9 @@ def test_markdown_tells_the_story_and_quotes_markup(runs: Runs, tmp_path: Path) 
         "### The idea",
         "### Where it came from",
         "13 of 13 checks",
+        "### What came of each strategy",
+        "### Which passage moved which experiment",
+        "§ ",
         "```diff",
         "| shape |",
     ):

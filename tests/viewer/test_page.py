@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from kernel_scientist.agents.viewer.server import PageServer
 from ..cli.recorded import write_run
 from .conftest import Runs, serving
 
-VIEWS = ("", "/conversation", "/lineage", "/candidates/0001", "/cost", "/compare", "/search")
+VIEWS = ("", "/conversation", "/lineage", "/candidates/0001", "/ideas", "/cost", "/compare", "/search")
 
 STORY = (
     "99 % confidence", "confirmed in", "Why it stopped", "all 3 generations are done", "Best kernel",
@@ -89,9 +90,10 @@ def test_every_link_of_every_view_leads_somewhere(page: Any, server: PageServer,
             "a[href^='#/']", "all => all.map(one => one.getAttribute('href'))"
         ):
             waiting.append(link)
-    assert {"conversation", "lineage", "candidates", "cost", "compare", "search"} <= {
+    assert {"conversation", "lineage", "candidates", "ideas", "cost", "compare", "search"} <= {
         place.split("?")[0].split("/")[3] for place in seen if place.count("/") > 2
     }
+    assert any("strategy=" in place for place in seen)
     assert any("event=" in place for place in seen) and any("against=" in place for place in seen)
 
 
@@ -150,6 +152,107 @@ def test_a_candidate_shows_code_changes_evidence_and_prediction(
     page.wait_for_selector(".diff >> text=0002")
 
 
+def test_the_ideas_tell_what_came_of_each_strategy_and_which_passage_moved_which_experiment(
+    page: Any, server: PageServer, runs: Runs
+) -> None:
+    go(page, server, f"/runs/{runs.first}/ideas")
+    assert page.locator("table.figures tbody tr").count() >= 2
+    passages = page.locator(".moved > li")
+    assert passages.count() >= 2 and "§" in passages.first.inner_text()
+    passages.first.locator("summary").click()
+    passages.first.locator("blockquote").wait_for()
+    experiments = [one.split() for one in passages.first.locator(".experiments-moved li").all_inner_texts()]
+    uplifts = [float(one[1].replace("\N{MINUS SIGN}", "-")) for one in experiments]
+    assert uplifts == sorted(uplifts, reverse=True)
+    page.locator("table.figures a[href*=strategy]").first.click()
+    page.wait_for_selector(".chip[aria-label^=strategy]")
+    shown = page.locator("table.candidates tbody tr").count()
+    page.click(".chip[aria-label^=strategy]")
+    page.wait_for_selector(".chip[aria-label^=strategy]", state="detached")
+    assert page.locator("table.candidates tbody tr").count() > shown
+
+
+def test_a_lane_is_chosen_where_there_are_several(chromium: Any, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs")
+    lines = (folder / "events.jsonl").read_text().splitlines(keepends=True)
+    lanes = [line.replace('"lane":0', f'"lane":{1 + place % 2}') for place, line in enumerate(lines)]
+    (folder / "events.jsonl").write_text("".join(lanes))
+    with serving(folder.parent) as server:
+        page = chromium.new_page()
+        go(page, server, f"/runs/{folder.name}/conversation")
+        page.select_option("select[name=lane]", "2")
+        page.wait_for_url(re.compile("lane=2"))
+        settled(page)
+        heads = page.locator(".item .meta").all_inner_texts()
+        assert heads and all("lane 2" in one for one in heads)
+        page.close()
+
+
+def test_a_huge_message_is_there_in_parts_and_whole(chromium: Any, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs")
+    words = "word " * 60_000
+    event = {
+        "kind": "tool_call", "seq": 90, "time": "2026-01-02T03:04:05Z", "generation": 1, "agent": "coder",
+        "tool": "look", "arguments": {"name": "x" * 3_000}, "result": words + "the end", "seconds": 0.1,
+    }  # fmt: skip
+    with (folder / "events.jsonl").open("a") as record:
+        record.write(json.dumps(event) + "\n")
+    with serving(folder.parent) as server:
+        page = chromium.new_context(viewport={"width": 390, "height": 800}).new_page()
+        go(page, server, f"/runs/{folder.name}/conversation?kind=tool_call")
+        page.locator("summary", has_text="Its result").click()
+        more = page.locator("summary", has_text="more characters")
+        assert "296,007 more characters" in more.inner_text()
+        more.click()
+        page.wait_for_selector(".item pre:has-text('the end')")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        page.context.close()
+
+
+def test_a_run_that_found_nothing_tells_what_was_tried(chromium: Any, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs")
+    info = json.loads((folder / "run.json").read_text())
+    told = {"status": "not_improved", "stop_reason": "the one generation is done", "best": None}
+    (folder / "run.json").write_text(json.dumps({**info, **told}))
+    with serving(folder.parent) as server:
+        page = chromium.new_page()
+        go(page, server, f"/runs/{folder.name}")
+        assert "no faster kernel was found" in page.inner_text("h1")
+        rows = page.locator("table.candidates tbody tr").all_inner_texts()
+        assert len(rows) == 2 and "Larger tiles" in rows[0]
+        page.close()
+
+
+def test_a_damaged_run_is_shown_with_what_is_left_and_an_unknown_one_is_said(
+    chromium: Any, tmp_path: Path
+) -> None:
+    folder = write_run(tmp_path / "runs")
+    (folder / "run.json").write_text('{"id": "x", "sta')
+    record = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "events.jsonl").write_bytes(b"".join([*record[:-2], b"\xff garbage\n", record[-1][:30]]))
+    with serving(folder.parent) as server:
+        page = chromium.new_page()
+        go(page, server, "/runs")
+        assert "is damaged" in page.inner_text(".fault-cell")
+        go(page, server, f"/runs/{folder.name}")
+        assert page.locator("ul.notice li").count() == 2
+        go(page, server, f"/runs/{folder.name}/conversation")
+        assert page.locator(".item").count() >= 10
+        go(page, server, "/runs/nosuch")
+        assert "There is no run 'nosuch' here." in page.inner_text("[role=alert]")
+        assert page.locator("#live").is_hidden()
+        page.close()
+
+
+def test_on_a_phone_the_present_view_is_in_sight(chromium: Any, server: PageServer, runs: Runs) -> None:
+    page = chromium.new_context(viewport={"width": 390, "height": 800}).new_page()
+    for view in ("/search", "/cost", ""):
+        go(page, server, f"/runs/{runs.first}{view}")
+        box = page.locator("#nav [aria-current]").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390, view
+    page.context.close()
+
+
 def test_search_finds_marks_and_leads_there(page: Any, server: PageServer, runs: Runs) -> None:
     go(page, server, f"/runs/{runs.first}/conversation")
     page.keyboard.press("/")
@@ -183,11 +286,14 @@ def test_keys_move_through_the_views(page: Any, server: PageServer, runs: Runs) 
     for key, title in (
         ("2", "Conversation"),
         ("3", "Lineage"),
-        ("4", "Cost"),
-        ("5", "Two runs"),
+        ("4", "Ideas"),
+        ("5", "Cost"),
+        ("6", "Two runs"),
+        ("7", "Search"),
         ("1", "faster"),
         ("r", "Runs"),
     ):
+        page.evaluate("document.activeElement.blur()")
         page.keyboard.press(key)
         page.wait_for_selector(f"h1:has-text('{title}')")
     go(page, server, f"/runs/{runs.first}/conversation")
@@ -240,20 +346,26 @@ def test_a_live_page_follows_without_a_reload(chromium: Any, tmp_path: Path) -> 
         page.close()
 
 
+ALL = ("/runs", *(f"/runs/{{first}}{view}" for view in VIEWS), "/runs/{hostile}/lineage")
+SOME = {
+    ("light", 1200): ("/runs/{first}", "/runs/{first}/ideas", "/runs/{hostile}/lineage"),
+    ("dark", 390): ("/runs/{first}/conversation?generation=1&kind=message", "/runs/{first}/cost", "/runs"),
+}
+
+
 @pytest.mark.parametrize(
-    ("theme", "width", "views"),
+    ("theme", "width", "places"),
     [
-        ("light", 1200, ("", "/lineage", "/candidates/0001", "/search")),
-        ("dark", 390, ("/conversation?generation=1&kind=message", "/candidates/0002", "/cost", "/compare")),
+        *((theme, width, places) for (theme, width), places in SOME.items()),
         *(
-            pytest.param(theme, width, VIEWS, marks=pytest.mark.slow)
+            pytest.param(theme, width, ALL, marks=pytest.mark.slow)
             for theme in ("light", "dark")
             for width in (390, 768, 1200)
         ),
     ],
 )
 def test_the_page_is_accessible_and_fits_its_width(
-    chromium: Any, server: PageServer, runs: Runs, width: int, theme: Any, views: tuple[str, ...]
+    chromium: Any, server: PageServer, runs: Runs, width: int, theme: Any, places: tuple[str, ...]
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
@@ -262,7 +374,7 @@ def test_the_page_is_accessible_and_fits_its_width(
         viewport={"width": width, "height": 800}, color_scheme=theme, bypass_csp=True
     )
     page = context.new_page()
-    for place in ("/runs", *(f"/runs/{runs.first}{view}" for view in views), f"/runs/{runs.hostile}/lineage"):
+    for place in (one.format(first=runs.first, hostile=runs.hostile) for one in places):
         go(page, server, place)
         found = Axe().run(page)
         faults = [

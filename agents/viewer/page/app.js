@@ -6,7 +6,7 @@
   const main = document.getElementById("main");
   const POLL_MS = 1500;
 
-  const TABS = [["overview", "Overview"], ["conversation", "Conversation"], ["lineage", "Lineage"], ["cost", "Cost"], ["compare", "Compare"], ["search", "Search"]];
+  const TABS = [["overview", "Overview"], ["conversation", "Conversation"], ["lineage", "Lineage"], ["ideas", "Ideas"], ["cost", "Cost"], ["compare", "Compare"], ["search", "Search"]];
 
   function address() {
     const [path, query] = location.hash.replace(/^#/, "").split("?");
@@ -24,7 +24,13 @@
     if (!here.run) return;
     bar.append(h("a", { href: ks.place(here.run) }, here.run), ks.data.leftOut.length ? h("span", { class: "left-out" }, ` left out of this copy: ${ks.data.leftOut.join(", ")}`) : "");
     const current = here.view === "candidates" ? "lineage" : here.view;
+    const left = nav.scrollLeft;
     nav.append(...TABS.map(([view, name]) => h("a", { href: view === "overview" ? ks.place(here.run) : ks.place(here.run, view), "aria-current": view === current ? "page" : null }, name)));
+    // Where the views do not fit on one line, the present one is in sight.
+    const [chosen, frame] = [nav.querySelector("[aria-current]"), nav.getBoundingClientRect()];
+    nav.scrollLeft = left;
+    if (chosen && chosen.getBoundingClientRect().right > frame.right) nav.scrollLeft += chosen.getBoundingClientRect().right - frame.right + 24;
+    if (chosen && chosen.getBoundingClientRect().left < frame.left) nav.scrollLeft -= frame.left - chosen.getBoundingClientRect().left + 24;
   }
 
   let drawing = 0;
@@ -115,14 +121,17 @@
     try {
       now = await ks.data.get(`runs/${run}/state`);
     } catch (error) {
-      badge.hidden = false;
+      badge.hidden = Boolean(error.answered);
       badge.textContent = "not connected";
-      timer = setTimeout(() => look(run), 3 * POLL_MS);
+      badge.classList.add("off");
+      // A server that answers that there is no such run will not say otherwise.
+      if (!error.answered) timer = setTimeout(() => look(run), 3 * POLL_MS);
       return;
     }
     if (run !== address().run) return;
     badge.hidden = !now.live;
     badge.textContent = "live";
+    badge.classList.remove("off");
     const mark = `${now.last_seq}/${now.live}`;
     const news = seen.seq !== -1 && seen.seq !== mark;
     const ended = news && !now.live && String(seen.seq).endsWith("true");
@@ -155,7 +164,7 @@
     theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]);
   }
 
-  const KEYS = [["1 to 6", "the views of the run"], ["/", "search"], ["j, k", "next and previous event or place found"], ["n, p", "next and previous candidate, or page of events"], ["r", "list of runs"], ["t", "theme"], ["?", "this list"], ["Esc", "close it"]];
+  const KEYS = [["1 to 7", "the views of the run"], ["/", "search"], ["j, k", "next and previous event or place found"], ["n, p", "next and previous candidate, or page of events"], ["r", "list of runs"], ["t", "theme"], ["?", "this list"], ["Esc", "close it"]];
   let keysOn = stored("keys") !== "off";
 
   function showKeys() {

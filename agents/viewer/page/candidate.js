@@ -15,9 +15,9 @@
       neighbours(run, candidates, id),
       summary(run, one),
       idea(run, one),
+      report(one),
       code(run, one, other, candidates, query),
       evidence(run, one, other),
-      report(one),
     ];
   };
 
@@ -35,13 +35,12 @@
 
   function summary(run, one) {
     return ks.facts([
-      ["Speed-up over the start", one.parent_id === null ? "it is the start" : h("strong", {}, ks.interval(one.speedup)), " ", ks.from(run, one.judged_seq)],
+      ["Speed-up over the start", one.parent_id === null ? "it is the start" : one.speedup ? [h("strong", {}, ks.times(one.speedup.value)), " ", ks.from(run, one.judged_seq), h("span", { class: "under" }, ks.brief(one.speedup))] : "not measured"],
       one.time_us === null ? null : ["Time a run", ks.time(one.time_us)],
       one.parent_id ? ["Made from", ks.candidateLink(run, one.parent_id), one.reference_id ? [", with ", ks.candidateLink(run, one.reference_id), " as Reference"] : ""] : null,
       ["Generation", String(one.generation), one.attempt > 1 ? `, attempt ${one.attempt}` : ""],
       ["Checks passed", `${one.checks_passed} of ${one.checks}`],
       one.children.length ? ["Built upon by", one.children.map((id, place) => [place ? ", " : "", ks.candidateLink(run, id)])] : null,
-      ["File", h("code", {}, one.path)],
     ]);
   }
 
@@ -73,7 +72,7 @@
     const draw = () => ks.clear(place).append(other ? ks.diffTable(other.source, one.source, [other.id, one.id], beside) : numbered(one));
     const flip = h("button", { type: "button", class: "quiet", on: { click: () => { beside = !beside; flip.textContent = label(); draw(); } } }, label());
     draw();
-    return h("section", {}, h("h2", { id: "code" }, "Code"), one.source_fault ? h("p", { class: "notice" }, one.source_fault) : null, h("p", { class: "tools" }, h("label", {}, "Compared with ", select), other ? flip : null), place);
+    return h("section", {}, h("h2", { id: "code" }, "Code"), h("p", { class: "muted" }, h("code", {}, one.path)), one.source_fault ? h("p", { class: "notice" }, one.source_fault) : null, h("p", { class: "tools" }, h("label", {}, "Compared with ", select), other ? flip : null), place);
   }
 
   const label = () => (beside ? "Show as one column" : "Show side by side");
@@ -106,5 +105,5 @@
     );
   }
 
-  const report = (one) => (one.report ? h("section", {}, h("h2", {}, "The Coder's report"), h("p", { class: "said" }, one.report)) : null);
+  const report = (one) => (one.report ? h("section", {}, h("h2", {}, "The Coder's report"), ks.report(one.report)) : null);
 })();

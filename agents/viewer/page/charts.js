@@ -5,7 +5,10 @@
   const { h, svg } = ks;
   const MARKS = 400;
 
-  function ticks(low, high, logarithmic) {
+  // On a phone a chart is drawn narrower, so that its letters stay readable.
+  const isNarrow = () => window.matchMedia("(max-width: 40rem)").matches;
+
+  function ticks(low, high, logarithmic, most = 8) {
     if (!logarithmic) {
       const raw = (high - low) / 5 || 1;
       const unit = 10 ** Math.floor(Math.log10(raw));
@@ -18,7 +21,7 @@
     for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
       for (const n of [1, 2, 5]) found.push(n * 10 ** power);
     const inside = found.filter((one) => one >= low * 0.999 && one <= high * 1.001);
-    return inside.length > 8 ? inside.filter((one) => /^1/.test(one.toExponential())) : inside;
+    return inside.length > most ? inside.filter((one) => /^1/.test(one.toExponential())) : inside;
   }
 
   function scale(low, high, from, to, logarithmic) {
@@ -44,8 +47,8 @@
   };
 
   // Speed-up of each candidate in the order it was made, and the best so far. `series` may hold two runs.
-  ks.bestSoFar = function (series, light, options) {
-    const wide = options && options.narrow ? 420 : 860;
+  ks.bestSoFar = function (series, light) {
+    const wide = isNarrow() ? 400 : 860;
     const [width, height, left, right, top, bottom] = [wide, 320, 52, 14, 18, 40];
     const measured = series.flatMap((one) => one.candidates.filter((c) => c.accepted && c.speedup));
     if (!measured.length) return h("p", { class: "muted" }, "No candidate has been measured yet.");
@@ -61,9 +64,9 @@
     const steps = ticks(0, most, false).filter(Number.isInteger);
     const bottomTicks = steps.map((at) => label(x(at), height - bottom + 18, String(at), "tick", "middle"));
     const limit = light ? [line(left, y(light), width - right, y(light), "light"), label(width - right, y(light) - 6, `speed of light ${ks.times(light)}`, "light-text", "end")] : [];
-    const drawn = series.map((one, index) => drawSeries(one, index, x, y));
+    const drawn = series.map((one, index) => drawSeries(one, index, x, y, series.length > 1));
     const leftOut = series.reduce((sum, one) => sum + Math.max(0, one.candidates.length - shownOf(one.candidates).size), 0);
-    const axis = label((left + width - right) / 2, height - 4, "candidates in the order they were made (0 is the start)", "tick", "middle");
+    const axis = label((left + width - right) / 2, height - 4, isNarrow() ? "candidates in order (0 is the start)" : "candidates in the order they were made (0 is the start)", "tick", "middle");
     const last = measured.reduce((best, c) => (c.speedup.value > best.speedup.value ? c : best));
     const sentence = `Speed-up over the starting kernel of ${ks.count(measured.length, "measured candidate")}; the highest is ${ks.interval(last.speedup)}, candidate ${last.id}.`;
     const box = scrolled("chart of the speed-ups", ks.chartBox(width, height, sentence, grid, limit, bottomTicks, axis, drawn));
@@ -85,7 +88,7 @@
     return shown;
   }
 
-  function drawSeries(one, index, x, y) {
+  function drawSeries(one, index, x, y, several) {
     let best = 1;
     let path = `M ${x(0)} ${y(1)}`;
     const marks = [];
@@ -101,7 +104,7 @@
       if (shown.has(place)) marks.push(mark(one.run, c, at, y, value, index));
     });
     path += ` L ${x(Math.max(one.candidates.length - 1, 0))} ${y(best)}`;
-    return svg("g", { class: `series series-${index}` }, svg("path", { d: path, class: "best-line" }), marks);
+    return svg("g", { class: `series series-${index}${several ? " of-two" : ""}` }, svg("path", { d: path, class: "best-line" }), marks);
   }
 
   function mark(run, c, at, y, value, index) {
@@ -122,27 +125,29 @@
   // Per shape: the start, the kernel with its quartiles, and the speed of light, on one axis of time.
   ks.perShape = function (timings, names) {
     if (!timings || !timings.length) return h("p", { class: "muted" }, "Nothing was timed.");
-    const [width, row, left, right, top] = [860, 54, 16, 30, 8];
+    const narrow = isNarrow();
+    const [width, row, above, left, right, top] = narrow ? [400, 68, 30, 12, 24, 14] : [860, 54, 17, 16, 30, 8];
     const height = top + timings.length * row + 34;
     const all = timings.flatMap((t) => [t.time_us, t.low_us, t.high_us, t.baseline_us, t.bound_us]).filter((one) => one > 0);
     const [low, high] = [Math.min(...all) * 0.8, Math.max(...all) * 1.25];
     const logarithmic = high / low > 4;
     const x = scale(low, high, left, width - right, logarithmic);
-    const grid = ticks(low, high, logarithmic).flatMap((at) => [line(x(at), top, x(at), height - 30, "grid"), label(x(at), height - 12, ks.time(at), "tick", "middle")]);
+    const grid = ticks(low, high, logarithmic, narrow ? 5 : 8).flatMap((at) => [line(x(at), top, x(at), height - 30, "grid"), label(x(at), height - 12, ks.time(at), "tick", "middle")]);
     const rows = timings.map((t, place) => {
       const y = top + place * row + 36;
-      const gain = t.speedup ? `, ${ks.times(t.speedup.value)}` : "";
+      const said = ks.time(t.time_us) + (t.speedup ? `, ${ks.times(t.speedup.value)}` : "");
+      const half = said.length * 3.8;
       return svg(
         "g",
         {},
-        svg("text", { x: left, y: y - 17, class: "row-label" }, `${ks.shape(t.shape)}`),
+        svg("text", { x: left, y: y - above, class: "row-label" }, `${ks.shape(t.shape)}`),
         line(left, y, width - right, y, "grid"),
         t.baseline_us ? line(x(t.time_us), y, x(t.baseline_us), y, "gain") : null,
         t.bound_us ? line(x(t.bound_us), y - 12, x(t.bound_us), y + 12, "light") : null,
         t.baseline_us ? svg("circle", { cx: x(t.baseline_us), cy: y, r: 6, class: "start-point" }, svg("title", {}, `${names[0]}: ${ks.time(t.baseline_us)}`)) : null,
         line(x(t.low_us), y, x(t.high_us), y, "quartiles"),
         svg("circle", { cx: x(t.time_us), cy: y, r: 6, class: "point" }, svg("title", {}, `${names[1]}: ${ks.time(t.time_us)}`)),
-        svg("text", { x: x(t.time_us), y: y - 11, class: "row-value", "text-anchor": "middle" }, ks.time(t.time_us) + gain)
+        svg("text", { x: Math.min(Math.max(x(t.time_us), left + half), width - half), y: y - 11, class: "row-value", "text-anchor": "middle" }, said)
       );
     });
     const sentence = `Times on ${ks.count(timings.length, "shape")}: ${names[0]}, ${names[1]} and the speed of light. The table beneath has the figures.`;
@@ -167,7 +172,7 @@
 
   // What grew over time, a line an agent. `values(point)` gives the figures by agent.
   ks.growth = function (points, agents, values, unit, title) {
-    const [width, height, left, right, top, bottom] = [860, 260, 70, 96, 14, 34];
+    const [width, height, left, right, top, bottom] = [isNarrow() ? 400 : 860, 260, 62, 96, 14, 34];
     const end = Math.max(...points.map((one) => one.at_s), 1);
     const high = Math.max(...points.flatMap((one) => agents.map((agent) => Number(values(one)[agent] || 0))), 0) * 1.08;
     if (!high) return h("p", { class: "muted" }, `${title}: nothing to draw, it stays at ${unit(0)}.`);

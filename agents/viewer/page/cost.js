@@ -15,7 +15,7 @@
     });
     return [
       ks.heading("Cost and tokens"),
-      ks.table("use per agent", ["agent", "calls", "failed", "prompt tokens", "completion tokens", "cost", "time in models"], rows),
+      ks.table("use per agent", ["agent", "calls", "failed", "prompt tokens", "completion tokens", "cost", "time in models"], rows, { class: "figures" }),
       h("p", { class: "muted" }, `The judge took ${ks.duration(cost.judging_s)}.`, agents.some((name) => cost.agents[name].estimated) ? " Tokens marked “about” were counted here, for the model reported none." : ""),
       h("h2", {}, "Tokens over time"),
       ks.growth(cost.points, agents, (one) => one.tokens, ks.whole, "Tokens"),

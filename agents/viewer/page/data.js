@@ -23,7 +23,7 @@
       throw new Error("The server does not answer; is 'kernel-scientist transcript view' still running?");
     }
     const value = await response.json();
-    if (!response.ok) throw new Error(value.error || `The server answered ${response.status}.`);
+    if (!response.ok) throw Object.assign(new Error(value.error || `The server answered ${response.status}.`), { answered: response.status });
     return value;
   }
 

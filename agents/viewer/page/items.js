@@ -54,7 +54,7 @@
     generation_task: (run, c) => say(`Generation ${c.generation} of ${c.generations}: find a faster kernel.`),
     selection: (run, c) => [h("p", {}, "Base ", ks.candidateLink(run, c.base_id), ", Reference ", c.reference_id ? ks.candidateLink(run, c.reference_id) : "none"), say(c.reasons)],
     hypotheses: (run, c, item) => hypotheses(run, c, item),
-    candidate_proposal: (run, c) => [h("p", {}, "Candidate ", ks.candidateLink(run, c.candidate_id), `, attempt ${c.attempt}`), say(c.report)],
+    candidate_proposal: (run, c) => [h("p", {}, "Candidate ", ks.candidateLink(run, c.candidate_id), `, attempt ${c.attempt}`), ks.report(c.report)],
     evaluation_failure: (run, c) => [h("p", {}, "Candidate ", ks.candidateLink(run, c.candidate_id), " ", ks.verdictMark(c.verdict), `, ${ks.count(c.tries_left, "try").replace("trys", "tries")} left`), ks.code(c.evidence, "evidence of the judge")],
     finding: (run, c) => finding(run, c),
     step_failed: (run, c) => say(`${ks.title(c.agent)} gave no usable answer: ${c.reason}`),

@@ -98,8 +98,9 @@
   function table(run, candidates, best, query) {
     const by = Math.min(Math.max(Number(query.get("sort")) || 0, 0), COLUMNS.length - 1);
     const verdict = query.get("verdict") || "";
+    const strategy = query.get("strategy") || "";
     const key = COLUMNS[by][1];
-    const rows = candidates.filter((one) => !verdict || one.verdict === verdict).sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
+    const rows = candidates.filter((one) => (!verdict || one.verdict === verdict) && (!strategy || one.strategy_group === strategy)).sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
     const to = (changes) => {
       const next = new URLSearchParams(query);
       for (const [name, value] of Object.entries(changes)) value === "" ? next.delete(name) : next.set(name, value);
@@ -121,6 +122,7 @@
     ]);
     return [
       verdicts.length > 1 ? h("p", { class: "chips" }, "Verdict: ", [["", "all"], ...verdicts.map((one) => [one, ks.words(one)])].map(([value, name]) => h("a", { class: "chip", href: to({ verdict: value, from: "" }), "aria-current": value === verdict ? "true" : null }, name))) : null,
+      strategy ? h("p", { class: "chips" }, "Strategy: ", h("a", { class: "chip", href: to({ strategy: "", from: "" }), "aria-current": "true", "aria-label": `strategy ${strategy}; show all` }, `${strategy} ✕`)) : null,
       rows.length > ROWS ? pager(to, first, last, rows.length) : null,
       ks.table("all candidates", head, cells, { class: "candidates" }),
     ];

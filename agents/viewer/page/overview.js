@@ -30,6 +30,7 @@
 
   // From so many candidates on, the result is shown before they are all here.
   const MANY = 500;
+  const TRIED = 8;
   let before = { run: "", charts: null };
 
   async function chartsOf(run, about) {
@@ -57,9 +58,11 @@
   ks.statusWord = (about) => (about.live ? "still running" : about.run ? ks.words(about.run.status) : "damaged");
 
   function headline(about) {
-    const problem = about.run ? about.run.problem : about.id;
+    const problem = about.told.problem || about.id;
     if (!about.best || !about.best.speedup) return [h("span", { class: "problem" }, problem), about.live ? ": no faster kernel yet" : ": no faster kernel was found"];
-    return [h("span", { class: "problem" }, problem), about.live ? ": so far " : " is ", h("strong", { class: "figure" }, ks.times(about.best.speedup.value)), " faster"];
+    const figure = h("strong", { class: "figure" }, ks.times(about.best.speedup.value));
+    const isSure = about.best.tier === "confirm";
+    return [h("span", { class: "problem" }, problem), about.live ? ": so far " : isSure ? " is " : ": ", figure, " faster", isSure || about.live ? "" : ", not confirmed"];
   }
 
   function claim(run, about) {
@@ -71,7 +74,7 @@
       : proof
       ? ["confirmed in ", pairs ? `${pairs[0] === pairs[1] ? pairs[0] : `${pairs[0]} to ${pairs[1]}`} fresh pairs a shape ` : "fresh pairs ", ks.from(run, proof.seq)]
       : [`measured while searching (${about.best.tier}), not confirmed yet`];
-    return h("p", { class: "lead" }, `${ks.bounds(about.best.speedup)}, over the starting kernel, `, how, about.run && about.run.device ? `, on ${about.run.device}` : "", ".");
+    return h("p", { class: "lead" }, `${ks.bounds(about.best.speedup)}, over the starting kernel, `, how, about.told.device ? `, on ${about.told.device}` : "", ".");
   }
 
   function hero(run, about) {
@@ -87,10 +90,10 @@
       ks.heading(headline(about)),
       claim(run, about),
       ks.facts([
-        ["Why it stopped", h("span", { class: `status ${status}` }, about.live ? "still running" : info ? info.stop_reason || info.status : "its run.json is damaged"), " ", ks.from(run, about.finished_seq)],
+        ["Why it stopped", h("span", { class: `status ${status}` }, about.live ? "still running" : about.told.stop_reason || "not recorded"), " ", ks.from(run, about.finished_seq)],
         ["Best kernel", about.best ? ["candidate ", ks.candidateLink(run, about.best.candidate_id)] : "none"],
-        ["Checks passed", checks.length ? `${passed} of ${checks.length}` : about.evidence ? "none yet" : "…"],
-        ["Cost", `${ks.money(counts.cost_usd)}, ${counts.estimated ? "about " : ""}${ks.whole(tokens)} tokens, ${info ? [...new Set(Object.values(info.models))].join(", ") : ""}`],
+        ["Checks passed", checks.length ? `${passed} of ${checks.length}` : about.evidence ? (about.live ? "none yet" : "no best to check") : "…"],
+        ["Cost", `${ks.money(counts.cost_usd)}, ${counts.estimated ? "about " : ""}${ks.count(tokens, "token")}${about.told.models.map((one) => `, ${one}`).join("")}`],
         ["Time", ks.duration(info && !about.live && info.totals.seconds ? info.totals.seconds : about.seconds)],
         ["Tried", `${ks.count(counts.candidates, "candidate")}, ${counts.verdicts.accepted || 0} accepted`],
       ])
@@ -112,6 +115,7 @@
           "candidate ", ks.candidateLink(run, step.id), `, generation ${step.generation}`, step.criterion ? `, chosen as the ${step.criterion}` : "", "."
         ),
         about.story.rubric.length ? h("ul", { class: "rubric" }, about.story.rubric.map((one) => h("li", {}, one))) : null,
+        about.story.report ? ks.fold("overview-report", "What the Coder says it implemented", async () => ks.report(about.story.report)) : null,
         h("p", { class: "links" }, h("a", { href: ks.candidateAt(run, step.id, step.parent_id) }, "See the change in the code"), " · ", h("a", { href: ks.place(run, "conversation") + `?candidate=${step.id}` }, "Read how it was made")),
       ]),
       card(2, "Where the idea came from", [
@@ -141,7 +145,7 @@
     const notes = (confirmed && confirmed.notes) || seen.notes || [];
     return [
       h("ul", { class: "points" }, points.filter(Boolean).map((one) => h("li", {}, one))),
-      checks.length ? ks.fold("overview-checks", `The ${checks.length} checks`, async () => ks.checkList(checks)) : null,
+      checks.length ? ks.fold("overview-checks", checks.length === 1 ? "The check" : `The ${checks.length} checks`, async () => ks.checkList(checks)) : null,
       ks.fold("overview-method", "How the times were taken", async () => h("div", {}, h("p", {}, (confirmed && confirmed.method) || seen.method || "No account of it was recorded."), notes.length ? h("ul", {}, notes.map((one) => h("li", {}, one))) : null)),
     ];
   }
@@ -162,6 +166,7 @@
     return h(
       "section",
       {},
+      about.story ? null : tried(run, candidates),
       h("h2", { id: "charts" }, "Best so far"),
       ks.legend(["point", "candidate with its interval"], ["failed", "not accepted"], ["best", "best so far"], ...(light ? [["light", "speed of light"]] : [])),
       ks.bestSoFar([{ run, candidates }], light),
@@ -180,8 +185,21 @@
     );
   }
 
+  // Without a better kernel: what was tried instead, the fastest first.
+  function tried(run, candidates) {
+    const figure = (one) => (one.accepted && one.speedup ? one.speedup.value : 0);
+    const made = candidates.filter((one) => one.parent_id !== null).sort((a, b) => figure(b) - figure(a));
+    if (!made.length) return null;
+    const rows = made.slice(0, TRIED).map((one) => [ks.candidateLink(run, one.id), ks.verdictMark(one.verdict), figure(one) ? [h("strong", {}, ks.times(one.speedup.value)), h("span", { class: "under" }, ks.brief(one.speedup))] : "", h("span", { class: "idea-cell" }, one.idea || "not recorded")]);
+    return [
+      h("h2", {}, "What was tried"),
+      ks.table("what was tried", ["candidate", "verdict", "of the start's speed", "idea"], rows, { class: "candidates" }),
+      h("p", {}, made.length > TRIED ? `These are the first ${TRIED} of ${ks.whole(made.length)}. ` : "", h("a", { href: ks.place(run, "lineage") }, "All candidates"), " · ", h("a", { href: ks.place(run, "ideas") }, "What came of each strategy")),
+    ];
+  }
+
   function meaning(about) {
-    if (!about.run || about.run.target !== "cpu") return null;
+    if (about.told.target !== "cpu") return null;
     return h("aside", { class: "meaning", "aria-label": "What the figures mean" }, h("p", {}, h("strong", {}, "What the figures mean: "), "HIP source ran on one core of this CPU, its outputs were checked against the NumPy reference, and the times are of those runs. ", h("strong", {}, "What they do not mean: "), "they predict nothing for an MI300, whose memory, LDS and matrix units this CPU does not have."));
   }
 })();

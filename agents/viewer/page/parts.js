@@ -5,7 +5,7 @@
   const { h } = ks;
 
   ks.citation = (passage) =>
-    [passage.title, passage.section, passage.page !== null && passage.page !== undefined ? `page ${passage.page}` : ""].filter(Boolean);
+    [passage.title || "untitled", passage.section ? `§ ${passage.section}` : "", passage.page !== null && passage.page !== undefined ? `page ${passage.page}` : ""].filter(Boolean);
 
   // Lines that were broken for a text's width flow again; paragraphs, lists and tables stay.
   const paragraphs = (text) => text.split(/\n\s*\n/).map((part) => h("p", {}, part.replace(/\n(?!\s*(?:[-*|>#]|\d+[.)]))/g, " ")));
@@ -101,6 +101,14 @@
       measured === null ? null : ks.svg("circle", { cx: x(measured), cy: 20, r: 6, class: "point" }),
     ];
     return h("div", { class: "prediction" }, ks.chartBox(360, 40, said, parts), h("p", {}, said));
+  };
+
+  // What the Coder says it really implemented: a text, or fields of texts and lists.
+  ks.report = function (report) {
+    if (!report || typeof report === "string") return report ? h("p", { class: "said" }, report) : null;
+    if (Array.isArray(report)) return h("ul", { class: "rubric" }, report.map((one) => h("li", {}, ks.report(one))));
+    if (typeof report !== "object") return h("span", {}, String(report));
+    return h("dl", { class: "report" }, Object.entries(report).filter(([, value]) => value !== null && value !== "").map(([name, value]) => h("div", {}, h("dt", {}, ks.title(name)), h("dd", {}, ks.report(value)))));
   };
 
   ks.facts = (pairs) =>

@@ -55,17 +55,17 @@
     const { runs } = await ks.data.get("runs");
     const rows = runs.map((one) =>
       one.status === "damaged"
-        ? [h("a", { href: ks.place(one.id) }, one.id), "–", h("span", { class: "status failed" }, "damaged"), one.damage, "–", "–"]
+        ? [h("a", { href: ks.place(one.id) }, one.id), "–", h("span", { class: "status failed" }, "damaged"), h("span", { class: "fault-cell" }, one.damage), "–", "–"]
         : [
             h("a", { href: ks.place(one.id) }, one.id),
             one.problem,
             h("span", { class: `status ${one.status}` }, ks.words(one.status)),
-            one.best ? ks.interval(one.best.speedup) : "–",
+            one.best ? [h("strong", {}, ks.times(one.best.speedup.value)), h("span", { class: "under" }, ks.brief(one.best.speedup))] : "–",
             ks.duration(one.totals.seconds),
             `${one.totals.candidates}`,
           ]
     );
     const title = [ks.heading("Runs"), ks.data.exported ? null : h("p", {}, h("a", { href: "#/search" }, "Search all runs"))];
-    return [...title, rows.length ? ks.table("runs, newest first", ["run", "problem", "status", "speed-up of the best", "time", "candidates"], rows) : h("p", {}, "There is no run yet; make one with ", h("code", {}, "kernel-scientist run matmul"), ".")];
+    return [...title, rows.length ? ks.table("runs, newest first", ["run", "problem", "status", "speed-up of the best", "time", "candidates"], rows, { class: "figures" }) : h("p", {}, "There is no run yet; make one with ", h("code", {}, "kernel-scientist run matmul"), ".")];
   };
 })();
