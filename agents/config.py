@@ -10,6 +10,7 @@ An unknown key is an error that names the nearest known one, a bad value one tha
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -46,6 +47,8 @@ _PREFIX = "KERNEL_SCIENTIST_"
 _SET = "--set"
 # Variables with our prefix that other rooms read; they are not configuration keys.
 _OTHER_VARIABLES = frozenset({"HOME", "CAGE", "TOOLCHAIN", "DEBUG", "HIP_LIBRARY", "ARXIV_URL"})
+# What an address may hold: a name and password, or a key in its query.
+_CONFIDENTIAL = re.compile(r"(?<=//)[^'\"]*(?=@)|(?<=\?)[^'\"]+")
 # Where an option is not named after the last part of its key.
 _FLAGS = {"limits.max_time_s": "--max-time", "limits.max_cost_usd": "--max-cost", "otel.endpoint": "--otel"}
 _BOUNDS = {
@@ -271,7 +274,7 @@ def _bad_value(fault: Any, places: Mapping[str, str]) -> str:
         "configuration key",
     )
     name = f"{_at(where)}'{key}'" if where else _flag(key)
-    shown = repr(fault["input"])
+    shown = _CONFIDENTIAL.sub("[hidden]", repr(fault["input"]))
     given = "" if "key" in key else f"; it is {shown if len(shown) <= 80 else shown[:79] + '…'}"
     return f"{name} {_demand(fault)}{given}."
 

@@ -67,13 +67,17 @@ class Price(Table):
 
 
 def _checked_address(value: str | None) -> str | None:
-    if value is not None and not is_endpoint(value):
+    address = value if value is None else value.strip()
+    if address is not None and not is_endpoint(address):
         raise ValueError("must be an address such as http://localhost:8000/v1")
-    return value
+    return address
 
 
 def is_endpoint(url: str) -> bool:
     """Whether `url` can be that of an endpoint: http or https, a host, and no query, as paths follow it."""
+    # The parser passes over line ends, which the client that calls does not.
+    if not url.isprintable() or " " in url:
+        return False
     try:
         parts = urlsplit(url)
         whole = bool(parts.hostname) and parts.port != 0 and not (parts.query or parts.fragment)

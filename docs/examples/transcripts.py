@@ -1,6 +1,9 @@
-"""Reading what the agents of a run said and did, and laying two runs side by side."""
+"""Reading what the agents of a run said and did, and laying two runs side by side.
 
-from kernel_scientist.agents import Run, Session
+Needs pandas: pip install 'kernel-scientist[frames]'
+"""
+
+from kernel_scientist.agents import Run, Session, list_runs
 from kernel_scientist.agents.frames import candidates_frame
 
 for generations in (1, 2):
@@ -13,7 +16,6 @@ for event in run.events():
     elif event.kind == "passages_retrieved":
         print(f"#{event.seq} {event.agent} looked up {event.query!r}: {[one.id for one in event.passages]}")
 
-runs = sorted(run.path.parent.iterdir())
-frame = candidates_frame([Run(path) for path in runs])
+frame = candidates_frame(list_runs(run.path.parent))
 best = frame[frame["verdict"] == "accepted"].groupby("run")["speedup"].max()
 print(best.to_string())

@@ -71,10 +71,35 @@ def test_a_wrong_flag_is_named_as_it_was_typed(flags: dict[str, object], said: s
     assert str(error.value) == said
 
 
-@pytest.mark.parametrize("address", ["nonsense", "ftp://host/v1", "http://", "http://host:x/"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "nonsense",
+        "localhost:8000",
+        "ftp://host/v1",
+        "http://",
+        "http://host:x/",
+        "http://a b/",
+        "http://a\nb/",
+    ],
+)
 def test_an_address_that_is_no_endpoint_s_is_refused(address: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'models\.base_url' must be an address such as"):
         load_config(folder=tmp_path, environ={}, sets=[f"models.base_url={address}"])
+
+
+@pytest.mark.parametrize(
+    "address", ["http://me:secret@host:99999/v1", "http://me:se/cret@h:x", "http://host/v1?key=secret"]
+)
+def test_what_an_address_holds_in_confidence_is_not_told(address: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"hidden") as error:
+        load_config(folder=tmp_path, environ={}, flags={"models.base_url": address})
+    assert "cret" not in str(error.value)
+
+
+def test_blanks_round_an_address_are_left_out(tmp_path: Path) -> None:
+    config = load_config(folder=tmp_path, environ={}, flags={"models.base_url": " http://host/v1/ "})
+    assert config.models.base_url == "http://host/v1/"
 
 
 def test_a_bad_value_is_told_with_the_place_that_set_it(tmp_path: Path) -> None:
