@@ -1,8 +1,8 @@
 """A small server that speaks the OpenAI protocol: chat completions, plain and streamed, and a list of models.
 
 What it answers is a function's choice: a `Say` (text or tool calls), a `Refuse` (an HTTP status), a `Cut`
-(the connection is closed in the middle of a `Say`), a `Hang` (nothing comes), and a `Raw` or bytes for what
-is no protocol at all. It keeps every request it got.
+(the connection is closed in the middle of a `Say`), a `Hang` (nothing comes, or nothing more), and a `Raw`
+or bytes for what is no protocol at all. It keeps every request it got.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ class Cut:
 
 @dataclass(frozen=True)
 class Hang:
-    """The request is read and nothing is ever sent."""
+    """The request is read, and nothing is sent after this share of the answer."""
+
+    say: Say | None = None
+    share: float = 0.5
 
 
 Answer = Say | Refuse | Raw | Cut | Hang | bytes
@@ -105,7 +108,11 @@ def serve(script: Script, *, key: str = KEY, authorization: str = "") -> Iterato
                     self._send(200, raw, "text/html")
                 case Raw() as raw:
                     self._send(raw.status, raw.body, raw.kind)
-                case Hang():
+                case Hang() as hang:
+                    if hang.say is not None:
+                        raw, kind = _encoded(hang.say, stream=bool(body.get("stream")))
+                        self._send(200, raw, kind, sent=int(len(raw) * hang.share))
+                        self.wfile.flush()
                     closing.wait(30)
                     self.close_connection = True
                 case Cut() as cut:

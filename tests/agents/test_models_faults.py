@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 
 from kernel_scientist.agents import Limits
 from kernel_scientist.agents import events as ev
-from kernel_scientist.agents.config import Price
+from kernel_scientist.agents.config import Price, RepairConfig, SearchConfig
 from kernel_scientist.agents.messages import Finding, StepFailed
 from kernel_scientist.sandbox.errors import UsageError
 
@@ -111,6 +111,70 @@ def test_a_fault_that_passes_is_got_over_at_each_of_the_four_agents(
     assert list(held.run.events()) == held.events
 
 
+def _events(*lines: str) -> Answer:
+    return Raw("".join(f"{line}\n\n" for line in lines).encode(), "text/event-stream")
+
+
+def _piece(**delta: Any) -> str:
+    return f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta, 'finish_reason': None}]})}"
+
+
+BROKEN_STREAMS: dict[str, tuple[Callable[[dict[str, Any]], Answer], str]] = {
+    "an error in it": (
+        lambda body: _events(_piece(content="I"), 'data: {"error": {"message": "overloaded"}}'),
+        "overloaded",
+    ),
+    "an error as its first event": (
+        lambda body: _events('event: error\ndata: {"error": {"message": "no slot"}}'),
+        "no slot",
+    ),
+    "no end": (lambda body: _events(_piece(content="I"), _piece(content=" th")), "ended before"),
+    "only its end": (lambda body: _events("data: [DONE]"), "ended before"),
+    "only signs of life": (lambda body: _events(*[": ping"] * 50), "ended before"),
+    "a chunk that is no JSON": (lambda body: _events("data: {not"), "is not an OpenAI chat completion"),
+    "a chunk that is a list": (lambda body: _events("data: [1]", "data: [DONE]"), "endpoint"),
+    "choices that are none": (lambda body: _events('data: {"choices": 7}', "data: [DONE]"), "ended before"),
+    "a call that is none": (
+        lambda body: _events(_piece(tool_calls=["run"]), "data: [DONE]"),
+        "is not an OpenAI chat completion",
+    ),
+    "bytes that are no text": (lambda body: Raw(b"data: \xff\xfe\x00\n\n", "text/event-stream"), "endpoint"),
+    "a whole answer, and not a stream": (lambda body: Raw(b'{"choices": []}'), "ended before"),
+    "a stall half way": (lambda body: Hang(good_say(body)), "no answer within 1 s"),
+}
+
+
+def in_turn(faults: Sequence[Callable[[dict[str, Any]], Answer]]) -> Script:
+    """A model of good replies that gives each agent all of `faults` first, one after the other."""
+    left = {agent: list(faults) for agent in AGENTS}
+
+    def script(body: dict[str, Any]) -> Answer:
+        rest = left[str(_request(body)["request"])]
+        return rest.pop(0)(body) if rest else good(body)
+
+    return script
+
+
+@pytest.mark.parametrize("faults", [PASSING, BROKEN_STREAMS], ids=["answers", "streams"])
+def test_all_faults_of_a_stream_one_after_another_are_got_over_at_each_agent(
+    hold: Hold, faults: dict[str, tuple[Callable[[dict[str, Any]], Answer], str]]
+) -> None:
+    kinds = [fault for fault, _ in faults.values()]
+    with serve(in_turn(kinds)) as server:
+        settings = config(server.url, stream=True, timeout_s=1.0, tries=100, retry_wait_s=0.0)
+        held = hold(config=settings, generations=1, experiments=1)
+    assert held.result.status == "improved" and not held.contents(StepFailed)
+    for agent in AGENTS.values():
+        said = [call.error for call in held.of(ev.ModelCall) if call.agent == agent and call.error]
+        assert len(said) == len(kinds)
+        for sentence in said:
+            for internal in ("object has no", "attribute", "Traceback", "subscriptable", "0x"):
+                assert internal not in sentence
+        if faults is BROKEN_STREAMS:
+            for sentence, (_, expected) in zip(said, faults.values(), strict=True):
+                assert expected in sentence
+
+
 def _unfenced(text: str) -> str:
     return text.replace("```json\n", "").replace("\n```", "")
 
@@ -126,14 +190,15 @@ READABLE: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("kind", READABLE)
-def test_an_answer_that_is_right_in_another_form_needs_no_repair(hold: Hold, kind: str) -> None:
+def test_an_answer_that_is_right_in_another_form_needs_no_repair(hold: Hold, kind: str, stream: bool) -> None:
     def script(body: dict[str, Any]) -> Say:
         say = good(body)
         return Say(READABLE[kind](say.text), say.calls) if say.text else say
 
     with serve(script) as server:
-        held = hold(config=config(server.url), generations=1, experiments=1)
+        held = hold(config=config(server.url, stream=stream), generations=1, experiments=1)
     assert held.result.status == "improved"
     assert not [call for call in held.of(ev.ModelCall) if "repair" in call.purpose]
     thoughts = [call.response.get("thought", "") for call in held.of(ev.ModelCall)]
@@ -179,6 +244,17 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_at_each_agent(hold: Ho
                 assert isinstance(json.loads(call["function"]["arguments"]), dict)
 
 
+def test_all_unusable_answers_streamed_one_after_another_are_mended_at_each_agent(hold: Hold) -> None:
+    kinds = list(REPAIRED.values())
+    with serve(in_turn(kinds)) as server:
+        settings = config(server.url, stream=True).replaced({"repairs": RepairConfig(reply=len(kinds))})
+        held = hold(config=settings, generations=1, experiments=1)
+    assert held.result.status == "improved" and not held.contents(StepFailed)
+    for agent in AGENTS.values():
+        answered = [call for call in held.of(ev.ModelCall) if call.agent == agent and not call.error]
+        assert len(answered) > len(kinds)
+
+
 def test_a_cut_off_answer_is_asked_for_again_in_fewer_words(hold: Hold) -> None:
     with serve(once_each(_cut_off)) as server:
         hold(config=config(server.url), generations=1, experiments=1)
@@ -196,15 +272,30 @@ FATAL: dict[str, tuple[Refuse, int, str]] = {
 }
 
 
-def _from_second_generation(fault: Answer) -> Script:
-    return lambda body: fault if _request(body)["generation"] > 1 else good(body)
+def _late(body: dict[str, Any], agent: str) -> bool:
+    """Whether this is a question to `agent` after the first generation."""
+    request = _request(body)
+    return request["request"] == agent and request["generation"] > 1
 
 
+@pytest.mark.parametrize(
+    ("agent", "stream"),
+    [
+        ("select", False),
+        pytest.param("research", True, marks=pytest.mark.slow),
+        pytest.param("code", False, marks=pytest.mark.slow),
+        pytest.param("benchmark", True, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("kind", FATAL)
-def test_an_endpoint_that_gives_out_leaves_what_was_found_confirmed(hold: Hold, kind: str) -> None:
+def test_an_endpoint_that_gives_out_leaves_what_was_found_confirmed(
+    hold: Hold, kind: str, agent: str, stream: bool
+) -> None:
     fault, code, said = FATAL[kind]
-    with serve(_from_second_generation(fault)) as server:
-        held = hold(config=config(server.url), generations=5, experiments=1)
+    with serve(lambda body: fault if _late(body, agent) else good(body)) as server:
+        # The good model repeats itself, which would spare the others a question.
+        again = config(server.url, stream=stream).replaced({"search": SearchConfig(close_in_meaning=2)})
+        held = hold(config=again, generations=5, experiments=1)
     assert (held.result.status, held.result.exit_code) == ("failed", code)
     assert said in held.result.stop_reason
     assert held.result.best is not None and held.result.best.comparison is not None
@@ -212,7 +303,7 @@ def test_an_endpoint_that_gives_out_leaves_what_was_found_confirmed(hold: Hold, 
     assert info.status == "failed" and info.exit_code == code and info.best is not None
     assert (held.run.path / info.best.path).is_file()
     assert held.of(ev.RunFinished) == [held.events[-1]]
-    tries = sum(1 for request in server.requests if _request(request)["generation"] > 1)
+    tries = sum(_late(request, agent) for request in server.requests)
     assert tries == (6 if kind == "dead" else 1)
 
 
