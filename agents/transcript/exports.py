@@ -116,9 +116,11 @@ def _story(about: Json) -> list[str]:
     idea = markdown_text(step["idea"] or "not recorded")
     lines = ["### The idea", "", f"{idea} Candidate {step['id']}{gain}.", ""]
     lines += [f"- {markdown_text(item)}" for item in story["rubric"]]
-    report = story["report"]
-    if report and report != LEFT_OUT:
-        lines += ["", f"The Coder's report: {markdown_text(report)}"]
+    if story["report"] and story["report"] != LEFT_OUT:
+        lines += ["", f"The Coder's report: {markdown_text(story['report'])}", ""]
+    for one in story["points"]:
+        why = f" ({markdown_text(one['why'])})" if one["why"] else ""
+        lines.append(f"- {markdown_text(one['status'])}: {markdown_text(one['item'])}{why}")
     lines += ["", "### Where it came from", ""]
     for name in step["citations"]:
         passage = story["passages"].get(name)

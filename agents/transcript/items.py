@@ -42,6 +42,10 @@ def _body(record: Record, summary: Summary, event: ev.Event, more: Json) -> Json
             if isinstance(event.content, Hypotheses):
                 cited = [name for one in event.content.experiments for name in one.citations]
                 values["passages"] = passage_values(record, summary, cited)
+                values["counts"] = event.content.counts
+                values["refused"] = [
+                    {"experiment": one.experiment, "text": one.text} for one in event.content.refused
+                ]
             return values
         case ev.ModelCall():
             return _call(event, more)

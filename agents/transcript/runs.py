@@ -166,7 +166,7 @@ def _counts(opened: OpenedRun) -> Json:
 def candidate_values(opened: OpenedRun, row: CandidateRow) -> Json:
     """All that is known of one candidate, its files included."""
     from .sources import file_beside, source_text
-    from .story import passage_values
+    from .story import passage_values, report_values
 
     record = opened.record
     source = source_text(opened.run, row.path)
@@ -186,7 +186,7 @@ def candidate_values(opened: OpenedRun, row: CandidateRow) -> Json:
         "path": row.path,
         "source": source.text,
         "source_fault": source.fault,
-        "report": made.report if isinstance(made, ev.CandidateCreated) else "",
+        **report_values(made),
         "rubric": list(row.experiment.rubric) if row.experiment else [],
         "passages": passage_values(record, opened.summary, cited),
         "evaluation": None if evaluation is None else evaluation_values(evaluation),

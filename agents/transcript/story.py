@@ -15,7 +15,7 @@ from .record import Record
 from .summary import CandidateRow, Summary
 from .values import Json, evaluation_values, interval_values, timing_values
 
-__all__ = ["evidence_values", "passage_values", "row_values", "story_values"]
+__all__ = ["evidence_values", "passage_values", "report_values", "row_values", "story_values"]
 
 
 def row_values(row: CandidateRow) -> Json:
@@ -85,10 +85,17 @@ def story_values(record: Record, summary: Summary, best_id: str | None) -> Json 
         "decisive": key,
         "rubric": list(decisive.experiment.rubric) if decisive.experiment else [],
         "passages": passage_values(record, summary, cited),
-        "report": made.model_dump(mode="json")["report"] if isinstance(made, ev.CandidateCreated) else "",
+        **report_values(made),
         "finding": said.model_dump(mode="json") if isinstance(said, Finding) else None,
         "tried_otherwise": len(summary.candidates) - len(chain),
     }
+
+
+def report_values(made: ev.Event | None) -> Json:
+    """What the Coder says that it implemented: its words, and the points of the rubric."""
+    if not isinstance(made, ev.CandidateCreated):
+        return {"report": "", "points": []}
+    return {"report": made.report, "points": [one.model_dump() for one in made.rubric]}
 
 
 def _step(parent: CandidateRow, row: CandidateRow) -> Json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from kernel_scientist.agents import events as ev
 from kernel_scientist.agents.messages import (
@@ -14,6 +15,7 @@ from kernel_scientist.agents.messages import (
     Experiment,
     Finding,
     Hypotheses,
+    RubricPoint,
     Selection,
 )
 from kernel_scientist.agents.recorder import Recorder, unified_diff
@@ -163,8 +165,16 @@ def _try(recorder: Recorder) -> None:
         candidate_id="0001", slot=0, attempt=1, verdict="compile_error", evidence=evidence, tries_left=2
     )
     _say(recorder, "benchmarker", failure)
-    _create(recorder, "0002", "0000", "TILE = 32\n", attempt=2)
-    _say(recorder, "coder", CandidateProposal(candidate_id="0002", slot=0, attempt=2, report="TILE is 32."))
+    points = (
+        RubricPoint(item="TILE becomes 32", status="done"),
+        RubricPoint(item="the loop is unrolled", status="not done", why="it was already"),
+    )
+    _create(recorder, "0002", "0000", "TILE = 32\n", attempt=2, report="TILE is 32.", rubric=points)
+    _say(
+        recorder,
+        "coder",
+        CandidateProposal(candidate_id="0002", slot=0, attempt=2, report="TILE is 32.", rubric=points),
+    )
     recorder.emit(ev.EvaluationFinished, candidate_id="0002", evaluation=accepted(SPEEDUP), seconds=2.0)
     finding = Finding(
         candidate_id="0002",
@@ -213,7 +223,9 @@ def _info(finished: bool) -> RunInfo:
     )
 
 
-def _create(recorder: Recorder, name: str, parent: str | None, text: str, attempt: int = 1) -> None:
+def _create(
+    recorder: Recorder, name: str, parent: str | None, text: str, attempt: int = 1, **told: Any
+) -> None:
     path = recorder.write_candidate(name, text, "")
     diff = unified_diff("TILE = 16\n", text, parent, name) if parent else ""
     recorder.emit(
@@ -225,6 +237,7 @@ def _create(recorder: Recorder, name: str, parent: str | None, text: str, attemp
         path=path,
         key=name,
         diff=diff,
+        **told,
     )
 
 

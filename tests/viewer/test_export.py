@@ -164,7 +164,9 @@ def test_markdown_tells_the_story_and_quotes_markup(runs: Runs, tmp_path: Path) 
         "| shape |",
     ):
         assert expected in text
-    assert "<script>" not in exported(runs, runs.hostile, "md", tmp_path)
+    hostile = exported(runs, runs.hostile, "md", tmp_path)
+    assert "<script>" not in hostile
+    assert "- not done: the loop is unrolled (it was already)" in hostile
 
 
 def test_redaction_leaves_what_it_is_given_as_it_was(runs: Runs) -> None:

@@ -253,6 +253,16 @@ def test_on_a_phone_the_present_view_is_in_sight(chromium: Any, server: PageServ
     page.context.close()
 
 
+def test_the_coders_report_is_told_point_by_point(page: Any, server: PageServer, runs: Runs) -> None:
+    for place in (
+        f"/runs/{runs.hostile}/candidates/0002",
+        f"/runs/{runs.hostile}/conversation?candidate=0002",
+    ):
+        go(page, server, place)
+        told = page.inner_text("main")
+        assert "done: TILE becomes 32" in told and "not done: the loop is unrolled (it was already)" in told
+
+
 def test_search_finds_marks_and_leads_there(page: Any, server: PageServer, runs: Runs) -> None:
     go(page, server, f"/runs/{runs.first}/conversation")
     page.keyboard.press("/")

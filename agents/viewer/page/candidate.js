@@ -105,5 +105,5 @@
     );
   }
 
-  const report = (one) => (one.report ? h("section", {}, h("h2", {}, "The Coder's report"), ks.report(one.report)) : null);
+  const report = (one) => (one.report || one.points.length ? h("section", {}, h("h2", {}, "The Coder's report"), ks.report(one.report, one.points)) : null);
 })();

@@ -8,7 +8,7 @@
     message: "says", model_call: "model call", tool_call: "tool call", passages_retrieved: "looks up",
     candidate_created: "new candidate", evaluation_finished: "judge", comparison_finished: "judge",
     best_changed: "new best", generation_started: "generation", run_started: "start", run_resumed: "goes on", run_finished: "end",
-    limit_reached: "limit", error: "error", speaker_selected: "is next", evaluation_started: "judge",
+    stop_requested: "is asked to stop", context_cut: "prompt cut", limit_reached: "limit", error: "error", speaker_selected: "is next", evaluation_started: "judge",
   };
 
   ks.itemCard = function (run, item, aimed) {
@@ -54,7 +54,7 @@
     generation_task: (run, c) => say(`Generation ${c.generation} of ${c.generations}: find a faster kernel.`),
     selection: (run, c) => [h("p", {}, "Base ", ks.candidateLink(run, c.base_id), ", Reference ", c.reference_id ? ks.candidateLink(run, c.reference_id) : "none"), say(c.reasons)],
     hypotheses: (run, c, item) => hypotheses(run, c, item),
-    candidate_proposal: (run, c) => [h("p", {}, "Candidate ", ks.candidateLink(run, c.candidate_id), `, attempt ${c.attempt}`), ks.report(c.report)],
+    candidate_proposal: (run, c) => [h("p", {}, "Candidate ", ks.candidateLink(run, c.candidate_id), `, attempt ${c.attempt}`), ks.report(c.report, c.rubric)],
     evaluation_failure: (run, c) => [h("p", {}, "Candidate ", ks.candidateLink(run, c.candidate_id), " ", ks.verdictMark(c.verdict), `, ${ks.count(c.tries_left, "try").replace("trys", "tries")} left`), ks.code(c.evidence, "evidence of the judge")],
     finding: (run, c) => finding(run, c),
     step_failed: (run, c) => say(`${ks.title(c.agent)} gave no usable answer: ${c.reason}`),
@@ -63,9 +63,11 @@
 
   function hypotheses(run, c, item) {
     if (c.nothing_to_try) return say(c.nothing_to_try);
+    const refused = new Map((item.refused || []).map((one) => [one.experiment, one.text]));
     const chosen = new Map(c.chosen.map((choice) => [choice.experiment, choice.criterion]));
     return [
       h("p", {}, `${ks.count(c.experiments.length, "experiment")}, of which ${c.chosen.length} run:`),
+      say(item.counts),
       h(
         "ol",
         { class: "experiments" },
@@ -74,7 +76,7 @@
             "li",
             { class: chosen.has(place) ? "chosen" : "" },
             h("p", { class: "idea" }, one.description),
-            h("p", { class: "muted" }, chosen.has(place) ? h("strong", {}, `runs as the ${chosen.get(place)}`) : "not run", `; predicted ${ks.signed(one.uplift_min)} to ${ks.signed(one.uplift_max)}; innovation ${one.innovation}; ${one.strategy}`),
+            h("p", { class: "muted" }, chosen.has(place) ? h("strong", {}, `runs as the ${chosen.get(place)}`) : `not run${refused.has(place) ? `: ${refused.get(place)}` : ""}`, `; predicted ${ks.signed(one.uplift_min)} to ${ks.signed(one.uplift_max)}; innovation ${one.innovation}; ${one.strategy}`),
             ks.fold(`plan-${item.seq}-${place}`, `Changes (${one.rubric.length}) and passages (${one.citations.length})`, async () => h("div", {}, h("ul", {}, one.rubric.map((line) => h("li", {}, line))), ks.citations(run, one.citations, item.passages, false)))
           )
         )
@@ -132,6 +134,8 @@
     run_started: (run, item) => h("p", {}, `${item.problem} on ${item.target} (${item.device}), sandbox ${item.sandbox}, ${ks.count(item.generations, "generation")}`),
     run_finished: (run, item) => h("p", {}, `${ks.title(item.status)}: ${item.stop_reason}`),
     limit_reached: (run, item) => say(item.sentence),
+    stop_requested: (run, item) => say(`${item.reason}. An evaluation in flight has ${ks.duration(item.grace_s)} to end.`),
+    context_cut: (run, item) => [h("p", {}, `The prompt was larger than the model's window of ${ks.whole(item.window)} tokens. Left out of it:`), h("ul", {}, item.cut.map((one) => h("li", {}, one)))],
     error: (run, item) => h("p", { class: "bad" }, `${item.recovered ? "Went on after an error" : "Error"} in ${item.where}: ${item.message}`),
     speaker_selected: (run, item) => h("p", { class: "muted" }, item.attempt ? `attempt ${item.attempt}` : "its turn"),
     evaluation_started: (run, item) => h("p", { class: "muted" }, "Judging ", ks.candidateLink(run, item.candidate_id), ` (${item.tier})`),

@@ -115,7 +115,7 @@
           "candidate ", ks.candidateLink(run, step.id), `, generation ${step.generation}`, step.criterion ? `, chosen as the ${step.criterion}` : "", "."
         ),
         about.story.rubric.length ? h("ul", { class: "rubric" }, about.story.rubric.map((one) => h("li", {}, one))) : null,
-        about.story.report ? ks.fold("overview-report", "What the Coder says it implemented", async () => ks.report(about.story.report)) : null,
+        about.story.report || about.story.points.length ? ks.fold("overview-report", "What the Coder says it implemented", async () => ks.report(about.story.report, about.story.points)) : null,
         h("p", { class: "links" }, h("a", { href: ks.candidateAt(run, step.id, step.parent_id) }, "See the change in the code"), " · ", h("a", { href: ks.place(run, "conversation") + `?candidate=${step.id}` }, "Read how it was made")),
       ]),
       card(2, "Where the idea came from", [

@@ -76,8 +76,8 @@
   ks.resourceTable = function (named) {
     const reports = named.flatMap(([name, evaluation]) => ((evaluation && evaluation.resources) || []).map((one) => [name, one]));
     const notes = [...new Set(named.map(([, evaluation]) => evaluation && evaluation.resources_note).filter(Boolean))];
-    const note = h("p", { class: "muted" }, notes.join("; ") || "No report was made.");
-    if (!reports.length) return note;
+    const note = notes.length ? h("p", { class: "muted" }, notes.join("; ")) : null;
+    if (!reports.length) return note || h("p", { class: "muted" }, "No report was made.");
     const groups = [...new Set(reports.flatMap(([, one]) => Object.keys(one.instructions)))].filter((group) => reports.some(([, one]) => one.instructions[group]));
     const rows = [
       ...RESOURCES.map(([name, value]) => [name, ...reports.map(([, one]) => String(value(one)))]),
@@ -103,12 +103,17 @@
     return h("div", { class: "prediction" }, ks.chartBox(360, 40, said, parts), h("p", {}, said));
   };
 
-  // What the Coder says it really implemented: a text, or fields of texts and lists.
-  ks.report = function (report) {
-    if (!report || typeof report === "string") return report ? h("p", { class: "said" }, report) : null;
-    if (Array.isArray(report)) return h("ul", { class: "rubric" }, report.map((one) => h("li", {}, ks.report(one))));
-    if (typeof report !== "object") return h("span", {}, String(report));
-    return h("dl", { class: "report" }, Object.entries(report).filter(([, value]) => value !== null && value !== "").map(([name, value]) => h("div", {}, h("dt", {}, ks.title(name)), h("dd", {}, ks.report(value)))));
+  const DONE = { done: ["✓", "good"], changed: ["≈", "open"], "not done": ["✗", "bad"], "not reported": ["?", "open"] };
+
+  // What the Coder says it really implemented: its words, and of each point of the rubric what became of it.
+  ks.report = function (report, points) {
+    const words = report ? h("p", { class: "said" }, report) : null;
+    if (!points || !points.length) return words;
+    const list = points.map((one) => {
+      const [sign, kind] = DONE[one.status] || ["", "open"];
+      return h("li", { class: kind }, h("span", { class: "check-sign", "aria-hidden": "true" }, sign), h("span", { class: "point-text" }, `${one.status}: ${one.item}`, one.why ? h("span", { class: "muted" }, ` (${one.why})`) : ""));
+    });
+    return h("div", {}, words, h("ul", { class: "checks" }, list));
   };
 
   ks.facts = (pairs) =>
