@@ -20,6 +20,9 @@ from kernel_scientist.agents.requests import Request, find_request
 from kernel_scientist.sandbox.errors import UnusableEnvironment
 
 from .conftest import Held, Hold
+from .openai_server import Answer, Raw, Refuse, Say, serve
+from .test_models_faults import once_each
+from .test_openai import config, good
 
 AGENTS = {"select": "selector", "research": "researcher", "code": "coder", "benchmark": "benchmarker"}
 
@@ -147,6 +150,74 @@ def test_ten_megabytes_are_a_bad_reply(hold: Hold, agent: str, kind: str) -> Non
     held = hold(generations=1, experiments=1, model=ScriptedModel(model))
     _check(held)
     assert (held.run.path / "events.jsonl").stat().st_size < 12_000_000
+
+
+def _huge(kind: str, body: dict[str, Any]) -> Answer:
+    text = "x" * 10_000_000
+    match kind:
+        case "text":
+            return Say("{" * len(text))
+        case "reasoning":
+            say = good(body)
+            return Say(say.text, say.calls, message={"reasoning": text})
+        case "arguments":
+            return Say(calls=(("evaluate_kernel", text),))
+        case "an error":
+            return Refuse(500, text)
+        case _:
+            return Raw(text.encode(), "text/html")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+@pytest.mark.parametrize("kind", ["text", "reasoning", "arguments", "an error", "a page"])
+def test_ten_megabytes_over_http_are_got_over_at_each_agent(hold: Hold, kind: str, stream: bool) -> None:
+    with serve(once_each(lambda body: _huge(kind, body))) as server:
+        held = hold(config=config(server.url, stream=stream), generations=1, experiments=1)
+    assert held.result.exit_code == 0
+    _check(held)
+    assert {call.agent for call in held.of(ev.ModelCall)} == set(AGENTS.values())
+    assert (held.run.path / "events.jsonl").stat().st_size < 12_000_000
+
+
+BODIES = st.builds(
+    Raw,
+    st.lists(
+        st.one_of(
+            st.binary(max_size=30),
+            HOSTILE.map(lambda text: text.encode("utf-8", "replace")),
+            HOSTILE.map(
+                lambda text: f"data: {json.dumps({'choices': [{'delta': {'content': text}}]})}".encode()
+            ),
+            st.sampled_from([b"\n\n", b"data: ", b"event: error\n", b"data: [DONE]\n\n", b": ping\n\n"]),
+        ),
+        max_size=6,
+    ).map(b"\n\n".join),
+    st.sampled_from(
+        ["application/json", "text/event-stream", "text/html; charset=latin-1", "x", "image/png"]
+    ),
+    st.sampled_from([200, 200, 200, 418, 500, 503]),
+)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+@settings(
+    max_examples=6,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(bodies=st.lists(BODIES, min_size=4, max_size=12))
+def test_any_bytes_over_http_end_in_a_session_in_order(hold: Hold, bodies: list[Raw], stream: bool) -> None:
+    left = list(bodies)
+
+    def script(body: dict[str, Any]) -> Answer:
+        # Every other answer, so that all agents have their turn.
+        return left.pop() if left and len(server.requests) % 2 == 0 else good(body)
+
+    with serve(script) as server:
+        quick = config(server.url, stream=stream, retry_wait_s=0.0, tries=3)
+        _check(hold(config=quick, generations=2, experiments=1))
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
