@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Adder", "put_file"]
 
 # Part of the content's hash: a new way of reading or cutting makes every document a changed one.
-_CUTTING = b"2"
+_CUTTING = b"3"
 _EMBEDDED_AT_ONCE = 32
 _Embedded = Callable[[int, int], None]
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .pdf_rules import Rules, find_rules
+
 __all__ = ["Page", "Run", "read_page"]
 
 # The same letters, which some fonts draw as one.
@@ -80,6 +82,8 @@ def read_page(page: Any, number: int) -> Page:
         quarter = turns.most_common(1)[0][0] if turns else 0
         # What stands at another angle is a stamp in the margin or the label of an axis.
         upright = [_turned(entry[1], quarter) for entry in found if entry[0] in (quarter, None)]
+        if not quarter:
+            upright = _with_underscores(text, upright, find_rules(page))
         runs = [run for run in _runs(text, upright, quarter) if run.text.strip()]
     finally:
         text.close()
@@ -125,6 +129,25 @@ def _turned(character: _Character, quarter: int) -> _Character:
     for _ in range(quarter):
         x0, y0, x1, y1 = -y1, x0, -y0, x1
     return index, code, x0, y0, x1, y1
+
+
+def _with_underscores(text: Any, characters: list[_Character], rules: Rules) -> list[_Character]:
+    """The characters, with an underscore where a line is drawn as one between two of them."""
+    found: list[_Character] = []
+    before: _Character | None = None
+    for character in characters:
+        if _shown(character[1]).isspace() and character[1] != 10:
+            continue  # the gap says as much
+        if before is not None and 10 not in (before[1], character[1]):
+            height = max(1.0, before[5] - before[3])
+            if character[2] - before[4] > _WORD_GAP * height:
+                size, base = _size_and_base(text, before, 0)
+                drawn = rules.between(before[4], character[2], base, size)
+                if drawn is not None:
+                    found.append((before[0], 0x5F, drawn[0], before[3], drawn[1], before[5]))
+        found.append(character)
+        before = character
+    return found
 
 
 def _pdfium() -> Any:

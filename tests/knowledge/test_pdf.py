@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from reportlab.pdfgen import canvas
 
 from kernel_scientist.knowledge import KnowledgeBase
 from kernel_scientist.knowledge.chunking import chunk
@@ -165,3 +166,31 @@ def _with_a_blank_page(raw: bytes) -> bytes:
     buffer = io.BytesIO()
     writer.write(buffer)
     return buffer.getvalue()
+
+
+def test_underscores_that_are_drawn_as_lines_are_read_and_other_lines_are_not() -> None:
+    """As TeX sets ``asn1_read_value`` in roman type; beside it a fraction, a field, an underline."""
+    file = io.BytesIO()
+    page = canvas.Canvas(file, pagesize=(400, 200), invariant=1)
+    page.setFont("Times-Roman", 11)
+
+    def words(y: float, parts: list[str], width: float, height: float, rise: float) -> None:
+        x = 40.0
+        for i, part in enumerate(parts):
+            if i:
+                page.rect(x + 0.6, y + rise, width, height, stroke=0, fill=1)
+                x += width + 1.2
+            page.drawString(x, y, part)
+            x += page.stringWidth(part, "Times-Roman", 11)
+
+    words(160, ["int hip", "read", "value (const hip", "node * root)"], 4.2, 0.9, -1.2)
+    words(130, ["over", "half"], 4.2, 0.5, 3.5)
+    words(100, ["name", "date"], 60.0, 0.5, -1.2)
+    page.drawString(40, 70, "under lined")
+    page.rect(40, 68, 50, 0.5, stroke=0, fill=1)
+    page.save()
+
+    text = "\n".join(section.text for section in parse(file.getvalue(), "x.pdf").sections)
+
+    assert "int hip_read_value (const hip_node * root)" in text
+    assert text.count("_") == 3 and "over half" in text and "under lined" in text
