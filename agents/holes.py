@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from kernel_scientist.sandbox.errors import UsageError
 
@@ -41,23 +42,32 @@ def with_gaps_filled(run: Run, candidates: Sequence[Candidate]) -> list[Candidat
     Nothing is known of where such a one came from. Raises `UsageError` where its kernel is lost too.
     """
     known = {int(one.id): one for one in candidates}
-    missing = [number for number in range(max(known, default=-1) + 1) if number not in known]
-    if not missing:
-        return list(candidates)
-    judged = {e.candidate_id: e for e in run.events() if isinstance(e, ev.EvaluationFinished)}
-    for number in missing:
-        name = f"{number:04d}"
-        known[number] = _from_its_files(run, name, judged.get(name))
-    return [known[number] for number in sorted(known)]
+    judged: dict[str, ev.EvaluationFinished] | None = None
+    whole: list[Candidate] = []
+    # One after the other: a forged id may be far beyond the others.
+    for number in range(max(known, default=-1) + 1):
+        found = known.get(number)
+        if found is None:
+            name = f"{number:04d}"
+            path = _kernel_of(run, name)
+            if judged is None:
+                judged = {e.candidate_id: e for e in run.events() if isinstance(e, ev.EvaluationFinished)}
+            found = _from_its_files(path, name, judged.get(name))
+        whole.append(found)
+    return whole
 
 
-def _from_its_files(run: Run, name: str, judged: ev.EvaluationFinished | None) -> Candidate:
+def _kernel_of(run: Run, name: str) -> Path:
     path = run.path / "candidates" / name / "kernel.hip"
     if not path.is_file():
         raise UsageError(
             f"{run.path / 'events.jsonl'}: the line of candidate {name} is damaged, and {path} is missing; "
             "put a copy of one of the two back, or start a new run."
         )
+    return path
+
+
+def _from_its_files(path: Path, name: str, judged: ev.EvaluationFinished | None) -> Candidate:
     accepted = judged is not None and judged.evaluation.accepted
     return Candidate(
         id=name, parent_id=None, reference_id=None, generation=0, slot=None, attempt=1,

@@ -67,7 +67,8 @@ def set_aside(past: Past) -> tuple[str, ...]:
 
     Damaged lines before a whole one stay where they are and are passed over.
     """
-    run, notes = past.run, []
+    run = past.run
+    notes: list[str] = []
     place = run.path / "cut" / f"sitting-{past.sittings + 1}"
     cut = _cut_torn_end(run, place)
     if cut:

@@ -63,7 +63,8 @@ def _entries(said: object) -> Iterator[tuple[object, object, str]]:
 
 def _entry(value: object) -> tuple[object, object, str]:
     if isinstance(value, Mapping):
-        return (_first(cast("Mapping[str, object]", value), _NAMES), *_status_and_why(value))
+        fields = cast("Mapping[str, object]", value)
+        return (_first(fields, _NAMES), *_status_and_why(fields))
     if isinstance(value, str) and (number := _LEADING.match(value)):
         return (number[1], *_status_and_why(value[number.end() :]))
     return (None, *_status_and_why(value))

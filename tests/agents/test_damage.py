@@ -216,6 +216,14 @@ def test_a_candidate_whose_line_is_lost_keeps_its_place_and_its_figures(whole: R
         resume(run)
 
 
+def test_an_id_far_beyond_the_others_is_a_sentence(whole: Run, tmp_path: Path) -> None:
+    run = cut_copy(whole, tmp_path, 10**6)
+    text = record(run).read_text()
+    record(run).write_text(text.replace('"candidate_id":"0002"', '"candidate_id":"999999999"'))
+    with pytest.raises(UsageError, match="the line of candidate 000"):
+        resume(run)
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_a_record_that_is_no_file_is_a_sentence(
     whole: Run, tmp_path: Path, make: Callable[[Path], None]

@@ -123,11 +123,13 @@ def test_a_coder_without_an_account_is_told_of_and_costs_nothing(hold: Hold) -> 
 
 
 def test_the_offline_coder_gives_a_failed_candidate_up_at_once_and_a_finding_is_written(hold: Hold) -> None:
-    def script(constants: dict[str, Any]) -> FakeAnswer:
-        return FakeAnswer(verdict=Verdict.LAUNCH_ERROR, message="too much LDS")
+    first = iter([FakeAnswer()])
 
-    calls = iter([FakeAnswer()])
-    held = hold(generations=1, experiments=2, script=lambda constants: next(calls, None) or script(constants))
+    def script(constants: dict[str, Any]) -> FakeAnswer:
+        refused = FakeAnswer(verdict=Verdict.LAUNCH_ERROR, message="too much LDS")
+        return next(first, refused)
+
+    held = hold(generations=1, experiments=2, script=script)
 
     gave_up = held.contents(StepFailed)
     assert [one.gave_up for one in gave_up] == [True, True]

@@ -30,8 +30,8 @@ FLAT = 1.5
 class Watch:
     """The events of a session, and the processor time used when each generation began."""
 
-    events: list[Event] = field(default_factory=list)
-    marks: list[float] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list[Event])
+    marks: list[float] = field(default_factory=list[float])
 
     def __call__(self, event: Event) -> None:
         self.events.append(event)
