@@ -10,7 +10,6 @@ An unknown key is an error that names the nearest known one, a bad value one tha
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -22,7 +21,15 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from kernel_scientist.sandbox.errors import UsageError
 from kernel_scientist.sandbox.files import read_regular
 
-from .model_config import AgentModel, EmbeddingConfig, ModelsConfig, Price, Table, is_endpoint
+from .model_config import (
+    AgentModel,
+    EmbeddingConfig,
+    ModelsConfig,
+    Price,
+    Table,
+    is_endpoint,
+    without_secrets,
+)
 from .telemetry.config import SpansConfig
 
 __all__ = [
@@ -47,8 +54,6 @@ _PREFIX = "KERNEL_SCIENTIST_"
 _SET = "--set"
 # Variables with our prefix that other rooms read; they are not configuration keys.
 _OTHER_VARIABLES = frozenset({"HOME", "CAGE", "TOOLCHAIN", "DEBUG", "HIP_LIBRARY", "ARXIV_URL"})
-# What an address may hold: a name and password, or a key in its query.
-_CONFIDENTIAL = re.compile(r"(?<=//)[^'\"]*(?=@)|(?<=\?)[^'\"]+")
 # Where an option is not named after the last part of its key.
 _FLAGS = {"limits.max_time_s": "--max-time", "limits.max_cost_usd": "--max-cost", "otel.endpoint": "--otel"}
 _BOUNDS = {
@@ -274,7 +279,7 @@ def _bad_value(fault: Any, places: Mapping[str, str]) -> str:
         "configuration key",
     )
     name = f"{_at(where)}'{key}'" if where else _flag(key)
-    shown = _CONFIDENTIAL.sub("[hidden]", repr(fault["input"]))
+    shown = without_secrets(repr(fault["input"]))
     given = "" if "key" in key else f"; it is {shown if len(shown) <= 80 else shown[:79] + '…'}"
     return f"{name} {_demand(fault)}{given}."
 

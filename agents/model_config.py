@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
@@ -37,6 +38,8 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 StructuredOutput = Literal["auto", "schema", "prompt"]
 """How an answer's form is asked for: by a JSON schema, by the prompt, or by schema until one is refused."""
 
+_CONFIDENTIAL = re.compile(r"(?<=//)[^'\"]*(?=@)|(?<=\?)[^'\"]+")
+
 
 class Table(BaseModel):
     """What the tables of the configuration have in common: no unknown key, no infinite number, and no
@@ -71,6 +74,11 @@ def _checked_address(value: str | None) -> str | None:
     if address is not None and not is_endpoint(address):
         raise ValueError("must be an address such as http://localhost:8000/v1")
     return address
+
+
+def without_secrets(text: str) -> str:
+    """`text` without what addresses in it may hold: a name and password, or a key in a query."""
+    return _CONFIDENTIAL.sub("[hidden]", text)
 
 
 def is_endpoint(url: str) -> bool:

@@ -30,6 +30,7 @@ from pydantic import BaseModel
 from kernel_scientist.sandbox.errors import UsageError
 
 from ..config import ModelsConfig, is_endpoint
+from ..model_config import without_secrets
 from .faults import EndpointFaults
 from .prices import find_offer
 from .protocol import MAX_ANSWER, Answer, NotACompletion, as_tools, as_wire, completion_of, items_of
@@ -206,7 +207,8 @@ def open_openai(name: str, config: ModelsConfig, environ: Mapping[str, str]) -> 
     url = (config.base_url or environ.get("OPENAI_BASE_URL") or DEFAULT_URL).rstrip("/")
     if not is_endpoint(url):
         source = "models.base_url" if config.base_url else "environment variable OPENAI_BASE_URL"
-        raise UsageError(f"{source}: '{url}' is not an address such as http://localhost:8000/v1.")
+        shown = without_secrets(repr(url))
+        raise UsageError(f"{source}: {shown} is not an address such as http://localhost:8000/v1.")
     given = config.api_key.get_secret_value() if config.api_key else environ.get(config.api_key_env, "")
     key = given.strip()
     if not key and url == DEFAULT_URL:

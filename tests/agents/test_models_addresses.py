@@ -166,6 +166,14 @@ def test_an_address_with_a_password_is_refused_on_the_command_line() -> None:
     assert ENCODED not in str(error.value)
 
 
+@pytest.mark.parametrize("rest", ["?key=abcdefgh", "#part", "?"])
+def test_an_unusable_address_of_the_environment_is_told_without_its_password(rest: str) -> None:
+    url = f"http://lab:{ENCODED}@[::1/v1{rest}"
+    with pytest.raises(UsageError, match="OPENAI_BASE_URL") as error:
+        open_openai("m", ModelsConfig(), {"OPENAI_BASE_URL": url})
+    assert ENCODED not in str(error.value) and "abcdefgh" not in str(error.value)
+
+
 @pytest.mark.parametrize("url", ["http://h/v1?api-version=3", "http://h/v1#part"])
 def test_an_address_with_a_query_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="must be an address"):
