@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-from kernel_scientist.sandbox.errors import UsageError
+from kernel_scientist.sandbox.errors import KernelScientistError, UsageError
 
 from ..run import Run, RunInfo, list_runs
 from .record import Record
 from .saved_index import load_index, save_index
 from .summary import Summary
 
-__all__ = ["OpenedRun", "RunShelf"]
+__all__ = ["OpenedRun", "RunShelf", "keep_index"]
 
 # In bytes; no Linux file system has longer names.
 _LONGEST_NAME = 255
+_LONG = 1 << 20
+"""Records below so many bytes are read at once."""
 
 
 @final
@@ -75,6 +78,14 @@ class OpenedRun:
     def missing_files(self) -> list[str]:
         """Which kernels that the record names are not in the run's folder, as a sentence; normally none."""
         return self.run.missing_files([row.path for row in self.summary.candidates.values()])
+
+
+def keep_index(run: Run) -> None:
+    """Keep the index of a long record, so that whoever opens the run next need not wait for it."""
+    # The index only saves time, so what hinders it is no fault of whoever has just ended a run.
+    with contextlib.suppress(OSError, KernelScientistError):
+        if (run.path / "events.jsonl").stat().st_size > _LONG:
+            OpenedRun.of(run)
 
 
 @final

@@ -13,7 +13,7 @@ from kernel_scientist.agents import Run
 from kernel_scientist.agents import events as ev
 from kernel_scientist.agents.run_lock import RunLock
 from kernel_scientist.agents.transcript.filters import EventFilter
-from kernel_scientist.agents.transcript.opened import OpenedRun, RunShelf
+from kernel_scientist.agents.transcript.opened import OpenedRun, RunShelf, keep_index
 from kernel_scientist.agents.transcript.search import search_record
 
 from .big_run import more_events, write_big_run
@@ -93,6 +93,20 @@ def test_of_a_record_that_grew_only_the_rest_is_read(folder: Path, parsed: list[
     (folder / "events.jsonl").touch()
     os.utime(record, ns=(0, 0))
     assert grown == known(OpenedRun.of(Run(folder)))
+
+
+def test_a_session_that_ends_leaves_the_index_of_its_long_record(
+    folder: Path, parsed: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_index(Run(folder))
+    assert len(parsed) > 2_000
+    parsed.clear()
+    OpenedRun.of(Run(folder))
+    assert len(parsed) < 10
+    keep_index(Run(tmp_path / "nothing"))
+    monkeypatch.setenv("KERNEL_SCIENTIST_HOME", str(tmp_path / "nothing\n"))
+    (tmp_path / "nothing\n").touch()
+    keep_index(Run(folder))
 
 
 @pytest.mark.parametrize("harm", ["edited", "replaced", "shortened", "garbled", "emptied"])

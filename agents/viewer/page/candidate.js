@@ -11,7 +11,7 @@
     const against = query.get("against") || one.parent_id;
     const other = against && against !== id ? await ks.data.get(`runs/${run}/candidates/${against}`).catch(() => null) : null;
     return [
-      ks.heading(`Candidate ${id}`, " ", ks.verdictMark(one.verdict), id === best_id ? h("span", { class: "status improved" }, "best") : null),
+      ks.heading(`Candidate ${id}`, " ", ks.verdictMark(one.verdict), " ", id === best_id ? h("span", { class: "status improved" }, "best") : null),
       neighbours(run, candidates, id),
       summary(run, one),
       idea(run, one),
