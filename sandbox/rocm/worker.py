@@ -68,14 +68,15 @@ def run_batch(
         pci=where.device.pci,
     )
     limit_s = timeout_s + count * _beside_s(workspace, where.policy)
-    report = None
+    finished = False
     try:
         with WorkerProcess(where) if supply is None else supply.take() as process:
             report = _drive(process, plan, code, workspace, where, limit_s, timeout_s, len(launches))
+        finished = isinstance(report.outcome, Finished)
+        return report
     finally:
-        if supply is not None and not (report and isinstance(report.outcome, Finished)):
+        if supply is not None and not finished:
             supply.drop()
-    return report
 
 
 def _drive(

@@ -73,6 +73,9 @@ def test_launches_go_the_way_of_every_hip_program(program: Path, rocm: FakeRocm)
     for place in launched:
         assert names[place - 2 : place] == ["__hipPushCallConfiguration", "__hipPopCallConfiguration"]
     used = {calls[place].split()[1] for place in launched}
+    for place in launched:
+        staged = "3add" in calls[place].split()[1]
+        assert calls[place].endswith(f"lds={256 if staged else 0} -> 0")
     assert used < kernels  # a single split needs no gathering
     assert all(any(build in name for name in used) for build in ("build_0", "build_1"))
     assert names[-2:] == ["__hipUnregisterFatBinary", "exit"]
