@@ -17,7 +17,7 @@ from typing import Any
 
 from .document import LoadedDocument, LoadError, Section
 from .pdf_blocks import blocks, leading
-from .pdf_headings import Heading, by_outline, by_type, outline_entries, title_of
+from .pdf_headings import Heading, by_outline, by_type, outline_entries, title_of, with_names
 from .pdf_layout import Line, reading_order, without_furniture
 from .pdf_text import Page, read_page
 
@@ -70,7 +70,7 @@ def _read(document: Any, name: str, failure: type[Exception]) -> LoadedDocument:
     entries = outline_entries(document)
     body = _body_size(lines)
     title, lines = title_of(document, lines, body, Path(name).stem)
-    headings = by_outline(entries, lines) if entries else by_type(lines, body)
+    headings = with_names(by_outline(entries, lines), lines, body) if entries else by_type(lines, body)
     return LoadedDocument(
         title,
         tuple(_sections(lines, headings)),

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..identifiers import find_identifiers
 from .pdf_layout import Line
 
-__all__ = ["Entry", "Heading", "by_outline", "by_type", "outline_entries", "title_of"]
+__all__ = ["Entry", "Heading", "by_outline", "by_type", "outline_entries", "title_of", "with_names"]
 
-_LARGER = 1.12
+_LARGER, _SET_OFF = 1.12, 1.04
 _LONGEST = 140
 _NUMBERED = re.compile(
     r"^(?:(?P<dotted>\d{1,2}(?:\.\d{1,2})*)\.?|(?P<roman>[IVX]{1,5})\.|(?P<letter>[A-Z])\.)\s+\S"
@@ -85,6 +86,27 @@ def by_outline(entries: Sequence[Entry], lines: Sequence[Line]) -> list[Heading]
         headings.append(Heading(start, max(start, stop), tuple(title for _, title in path)))
         at = headings[-1].end
     return headings
+
+
+def with_names(headings: Sequence[Heading], lines: Sequence[Line], body: float) -> list[Heading]:
+    """The outline's headings, and below them the names that stand alone and set off: a manual's functions."""
+    found: list[Heading] = []
+    path: tuple[str, ...] = ()
+    starts = {heading.start: heading for heading in headings}
+    taken = {index for heading in headings for index in range(heading.start, heading.end)}
+    for index, line in enumerate(lines):
+        path = starts[index].path if index in starts else path
+        name = line.text.strip()
+        set_off = line.bold or line.size >= _SET_OFF * body
+        if (
+            path
+            and index not in taken
+            and set_off
+            and len(line.cells) == 1
+            and find_identifiers(name) == [name]
+        ):
+            found.append(Heading(index, index + 1, (*path, name)))
+    return sorted([*headings, *found], key=lambda heading: (heading.start, heading.end))
 
 
 def _place(entry: Entry, lines: Sequence[Line], first: int, end: int) -> tuple[int, int]:
@@ -175,7 +197,7 @@ def _is_heading(line: Line, body: float) -> bool:
         return False
     if line.size >= _LARGER * body:
         return True
-    is_set_off = line.bold or text.isupper() or line.size >= 1.04 * body
+    is_set_off = line.bold or text.isupper() or line.size >= _SET_OFF * body
     return is_set_off and not text.endswith(".") and bool(_NUMBERED.match(text) or _KNOWN.match(text))
 
 

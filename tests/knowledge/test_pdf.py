@@ -194,3 +194,29 @@ def test_underscores_that_are_drawn_as_lines_are_read_and_other_lines_are_not() 
 
     assert "int hip_read_value (const hip_node * root)" in text
     assert text.count("_") == 3 and "over half" in text and "under lined" in text
+
+
+def test_functions_that_stand_out_below_an_outline_s_section_are_sections_of_their_own() -> None:
+    file = io.BytesIO()
+    page = canvas.Canvas(file, pagesize=(400, 300), invariant=1)
+    page.bookmarkPage("functions")
+    page.addOutlineEntry("Functions", "functions", 0)
+    for y, font, text in (
+        (260, "Times-Bold", "Functions"),
+        (230, "Times-Bold", "hip_open_device"),
+        (210, "Times-Roman", "Opens a device and says which one it is, as hip_list_devices does."),
+        (180, "Times-Bold", "Important"),
+        (160, "Times-Bold", "hip_close_device"),
+        (140, "Times-Roman", "Closes it again."),
+    ):
+        page.setFont(font, 11)
+        page.drawString(40, y, text)
+    page.save()
+
+    sections = parse(file.getvalue(), "x.pdf").sections
+
+    assert [section.path for section in sections] == [
+        ("Functions", "hip_open_device"),
+        ("Functions", "hip_close_device"),
+    ]
+    assert "Important" in sections[0].text
