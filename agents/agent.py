@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from abc import abstractmethod
@@ -90,7 +91,10 @@ class ScientistAgent(BaseChatAgent):
             # Answers recalled from the record are those of the turn that broke off, and of no other.
             self._model.recall(())
             self._lab.recorder.emit(ev.MessageSent, agent=self.name, content=content, text=content.text)
-        except Exception as error:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            # Whatever it is, raised by an observer or a policy, say: AutoGen's runtime would wait for ever.
             content = self._stopped(error)
         message = as_message(content, self.name)
         self._thread.append(message)
@@ -119,7 +123,7 @@ class ScientistAgent(BaseChatAgent):
         except Exception as error:
             return self._stopped(error)
 
-    def _stopped(self, error: Exception) -> Stopped:
+    def _stopped(self, error: BaseException) -> Stopped:
         # Kept for the session to raise with its own type: AutoGen would turn it into a RuntimeError.
         self._lab.failure = self._lab.failure or error
         return Stopped(agent=self.name, reason=clean(f"{type(error).__name__}: {error}", 1000))

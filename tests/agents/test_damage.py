@@ -142,6 +142,7 @@ def test_a_damaged_record_is_gone_on_from_or_refused_in_a_sentence(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_many_damaged_records_are_gone_on_from_or_refused_in_a_sentence(whole: Run, tmp_path: Path) -> None:
     for seed in range(100, 220):
         _goes_on_or_says_why_not(whole, tmp_path / str(seed), seed)

@@ -134,3 +134,21 @@ def test_importing_the_package_loads_neither_autogen_nor_chroma() -> None:
         timeout=60,
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+class Odd(BaseException):
+    """What no session expects."""
+
+
+@pytest.mark.parametrize("kind", [Odd, SystemExit, KeyboardInterrupt])
+def test_what_an_observer_raises_ends_the_session_whatever_it_is(
+    hold: Hold, tmp_path: Path, kind: type[BaseException]
+) -> None:
+    def observer(event: ev.Event) -> None:
+        if event.kind == "tool_call":
+            raise kind("enough")
+
+    with pytest.raises(kind):
+        hold(generations=1, experiments=1, observer=observer)
+    run = Run.open("last", runs_dir=tmp_path / "runs")
+    assert run.info.status in ("failed", "interrupted")

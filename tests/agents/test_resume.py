@@ -92,6 +92,7 @@ def test_a_killed_run_goes_on_from_any_line_of_its_record(whole: Run, tmp_path: 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_killed_run_goes_on_from_every_line_of_its_record(whole: Run, tmp_path: Path) -> None:
     for lines in range(_lines(whole)):
         _goes_on_after(whole, tmp_path / str(lines), lines, b"")
