@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from ..records import DocumentKind, Source
 
-__all__ = ["LoadError", "LoadedDocument", "Section", "decode", "is_list"]
+__all__ = ["LoadError", "LoadedDocument", "Section", "decode", "is_list", "require_text"]
 
 _CONTROL_SHARE = 0.02
 
@@ -63,10 +63,15 @@ def decode(raw: bytes) -> str:
         except UnicodeDecodeError:
             # Every byte is a character in Latin-1, so what this yields still has to look like text.
             text = raw.decode("latin-1")
+    require_text(text)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def require_text(text: str) -> None:
+    """Raise `LoadError` for what some encoding made of bytes that are no text."""
     controls = sum(not (character.isprintable() or character in "\n\r\t\f") for character in text[:20000])
     if controls > _CONTROL_SHARE * min(len(text), 20000):
         raise LoadError("not a document type we read (binary); convert it to Markdown or plain text")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
-from .document import LoadedDocument, LoadError, Section, decode
+from .document import LoadedDocument, LoadError, Section, decode, require_text
 
 __all__ = ["load"]
 
@@ -133,9 +133,11 @@ def _decoded(raw: bytes) -> str:
     except UnicodeDecodeError:
         declared = _META_CHARSET.search(raw[:4096])
         try:
-            return raw.decode(declared[1].decode() if declared else "cp1252")
+            text = raw.decode(declared[1].decode() if declared else "cp1252")
         except (LookupError, UnicodeDecodeError):
-            pass
+            return decode(raw)
+        require_text(text)
+        return text
     return decode(raw)
 
 
