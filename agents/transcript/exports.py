@@ -93,7 +93,10 @@ def _result(about: Json) -> str:
     best = about["best"]
     if best is None or best["speedup"] is None:
         return "no faster kernel yet" if about["live"] else "no faster kernel was found"
-    return f"{best['speedup']['value']:.2f}x faster"
+    figure = f"{best['speedup']['value']:.2f}x faster"
+    if about["live"]:
+        return f"so far {figure}"
+    return figure if best["tier"] == "confirm" else f"{figure}, not confirmed"
 
 
 def _claim(about: Json, info: Json) -> str:

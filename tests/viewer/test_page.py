@@ -363,6 +363,28 @@ SOME = {
 }
 
 
+def test_a_live_overview_asks_only_for_candidates_that_changed(chromium: Any, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs", finished=False)
+    record = folder / "events.jsonl"
+    whole = record.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    record.write_bytes(b"".join(lines[:-3]))
+    with serving(folder.parent) as server:
+        page = chromium.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url.partition("/api/runs/")[2]))
+        go(page, server, f"/runs/{folder.name}")
+        page.wait_for_selector("#live >> text=live")
+        assert "no faster kernel yet" in page.inner_text("h1")
+        with record.open("ab") as file:
+            file.write(b"".join(lines[-3:]))
+        page.wait_for_selector(".chart a[href*='0002'] .error-bar", state="attached")
+        page.close()
+    since = [int(one.rpartition("/")[2]) for one in asked if "/changed/" in one]
+    assert since[0] == 0 and since[-1] == len(lines) - 3
+    assert not any(one.endswith("/candidates") for one in asked)
+
+
 @pytest.mark.parametrize(
     ("theme", "width", "places"),
     [
