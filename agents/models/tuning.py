@@ -22,8 +22,8 @@ from kernel_scientist.tools.errors import ExpressionError
 from kernel_scientist.tools.expressions import Expression
 
 from ..requests import Tuning
-from .search import START, Point, Pool, SearchSpace, SurrogateSearch
-from .surrogate import Array
+from .search import START, Pool, SurrogateSearch
+from .space import Array, Point, SearchSpace
 
 __all__ = ["Forecast", "Move", "Proposal", "TuningSearch"]
 
@@ -107,7 +107,9 @@ class TuningSearch:
         if not pool.points:
             return []
         steps = (np.array(pool.points) != np.array(self._base)).sum(axis=1)
-        mean = pool.mean + np.log(pool.success)
+        # What nothing is known of is not penalised: only a chance below what is usual counts.
+        usual = np.median(pool.success)
+        mean = pool.mean + np.log(np.minimum(1.0, pool.success / usual))
         near = np.where(steps <= _NEAR, mean - 0.3 * pool.spread, -np.inf)
         scores = [
             ("the highest expectation of the fitted model", mean),

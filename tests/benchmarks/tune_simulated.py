@@ -1,7 +1,7 @@
 """Kernel Tuner's strategies on a recorded space, in its simulation mode; run by its own interpreter.
 
-Reads a job as JSON from standard input (cache file, strategy, evaluations, runs) and prints, for each run,
-the best time after each evaluation. It imports nothing of this project.
+Reads a job as JSON from standard input and answers as `search_runs.py` does. It imports nothing
+of this project.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import math
 import random
 import sys
+import time
 from typing import Any
 
 
@@ -26,7 +27,8 @@ def main() -> None:
     names = document["tune_params_keys"]
     known = {tuple(row[name] for name in names) for row in document["cache"].values()}
     curves: list[list[float | None]] = []
-    for seed in range(job["runs"]):
+    began = time.process_time()
+    for seed in range(job["seed"], job["seed"] + job["runs"]):
         random.seed(seed)
         np.random.seed(seed)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -44,15 +46,19 @@ def main() -> None:
                 verbose=False,
                 lang="CUDA",
             )
-        best = math.inf
-        curve: list[float | None] = []
-        for one in results:
-            time = one.get("time")
-            if isinstance(time, (int, float)) and math.isfinite(time):
-                best = min(best, float(time))
-            curve.append(best if math.isfinite(best) else None)
-        curves.append(curve)
-    print(json.dumps(curves))
+        curves.append(_curve(results))
+    print(json.dumps({"curves": curves, "cpu_s": time.process_time() - began}))
+
+
+def _curve(results: list[dict[str, Any]]) -> list[float | None]:
+    best = math.inf
+    curve: list[float | None] = []
+    for one in results:
+        taken = one.get("time")
+        if isinstance(taken, (int, float)) and math.isfinite(taken):
+            best = min(best, float(taken))
+        curve.append(best if math.isfinite(best) else None)
+    return curve
 
 
 main()
