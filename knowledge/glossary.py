@@ -1,4 +1,4 @@
-"""The field's abbreviations, and the words documents use for them (`data/glossary.toml`)."""
+"""The field's abbreviations, and the words documents use for them and for plain speech (`data/glossary.toml`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["expansions"]
+__all__ = ["expansions", "plain_terms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +22,30 @@ class _Term:
 
 def expansions(query: str) -> list[str]:
     """Other words for what `query` abbreviates, or spells out; none that it already holds."""
-    lowered = query.lower()
     found: list[str] = []
-    for term in _terms():
+    for term in _glossary().terms:
         if term.short.search(query):
             found.extend(term.words)
         elif term.long.search(query):
             found.extend((term.shortest, *term.words))
-    return [word for word in dict.fromkeys(found) if word.lower() not in lowered]
+    return _new(found, query)
+
+
+def plain_terms(query: str) -> list[str]:
+    """The field's terms for what `query` says in plain words; none that it already holds."""
+    return _new([word for said, words in _glossary().plain if said.search(query) for word in words], query)
+
+
+@dataclass(frozen=True, slots=True)
+class _Glossary:
+    terms: tuple[_Term, ...]
+    plain: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]
 
 
 @functools.cache
-def _terms() -> tuple[_Term, ...]:
+def _glossary() -> _Glossary:
     table = tomllib.loads((Path(__file__).parent / "data" / "glossary.toml").read_text())
-    return tuple(
+    terms = tuple(
         _Term(
             _any_of(entry["short"], 0 if entry.get("exact") else re.IGNORECASE),
             _any_of(entry["long"], re.IGNORECASE),
@@ -44,6 +54,13 @@ def _terms() -> tuple[_Term, ...]:
         )
         for entry in table["term"]
     )
+    plain = tuple((_any_of(entry["said"], re.IGNORECASE), tuple(entry["term"])) for entry in table["plain"])
+    return _Glossary(terms, plain)
+
+
+def _new(words: Sequence[str], query: str) -> list[str]:
+    lowered = query.lower()
+    return [word for word in dict.fromkeys(words) if word.lower() not in lowered]
 
 
 def _any_of(words: Sequence[str], flags: int) -> re.Pattern[str]:
