@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from .glossary import expansions
+from .glossary import expansions, plain_terms
 from .identifiers import canonical, find_identifiers, split_parts
 
-__all__ = ["Query", "QueryKind", "analyse"]
+__all__ = ["Name", "Query", "QueryKind", "analyse"]
 
 QueryKind = Literal["identifier", "abbreviation", "plain"]
 
@@ -20,43 +21,69 @@ QueryKind = Literal["identifier", "abbreviation", "plain"]
 _COMMON_SHARE = 0.1
 _COMMON_FLOOR = 8
 _MAX_TERMS = 64
+# LDS, VGPRs, L2, MI300X, fp8: short, with capitals or digits, and the more telling for it.
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]{2,}[0-9]*s?|[A-Z][0-9]+|[A-Za-z]+[0-9]+[A-Za-z0-9]*)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An identifier of the query: the FTS5 expression for its forms, and how telling it is (above 0)."""
+
+    expression: str
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query made ready; the FTS5 expressions are empty when they would match nothing."""
+    """A query made ready; FTS5 expressions are empty when they would match nothing.
+
+    `names` are the identifiers that documents hold and that tell them apart. `words` are the query's own,
+    `other_words` those that the glossary knows for them. `vector_text` is what the embedding model reads.
+    """
 
     kind: QueryKind
     text: str
     vector_text: str
-    identifiers: str
+    names: tuple[Name, ...]
     words: str
-    expanded_words: str
+    other_words: str
 
 
 def analyse(text: str, occurrences: Callable[[str], int], chunks: int) -> Query:
     """Make `text` ready; `occurrences` says in how many of the `chunks` an identifier is."""
-    names = find_identifiers(text)
-    telling: list[str] = []
-    for name in names:
-        known = [
-            form
-            for form in canonical(name)
-            if 0 < occurrences(form) <= max(_COMMON_FLOOR, _COMMON_SHARE * chunks)
-        ]
-        telling.extend(known)
+    identifiers = find_identifiers(text)
+    names = tuple(
+        name for one in identifiers if (name := _telling(canonical(one), occurrences, chunks)) is not None
+    )
     others = expansions(text)
-    terms = _terms(text) + [part for name in names for part in split_parts(name) if part not in _stop_words()]
-    extra = [term for other in others for term in _terms(other)]
-    kind: QueryKind = "identifier" if telling else "abbreviation" if others or names else "plain"
+    kind: QueryKind = "plain"
+    if names:
+        kind = "identifier"
+    elif others or identifiers or _ABBREVIATION.search(text):
+        kind = "abbreviation"
+    own = _terms(text) + [
+        part for one in identifiers for part in split_parts(one) if part not in _stop_words()
+    ]
+    known = set(own)
     return Query(
         kind=kind,
         text=text,
         vector_text=f"{text} ({', '.join(others)})" if others else text,
-        identifiers=_any_of(telling),
-        words=_any_of(terms),
-        expanded_words=_any_of(terms + extra) if extra else "",
+        names=names,
+        words=_any_of(own),
+        other_words=_any_of(
+            [term for other in others + plain_terms(text) for term in _terms(other) if term not in known]
+        ),
     )
+
+
+def _telling(forms: list[str], occurrences: Callable[[str], int], chunks: int) -> Name | None:
+    """The name of these forms; ``None`` when no chunk or nearly every chunk holds it."""
+    most = max(_COMMON_FLOOR, _COMMON_SHARE * chunks)
+    counts = {form: count for form in forms if 0 < (count := occurrences(form)) <= most}
+    if not counts:
+        return None
+    return Name(_any_of(list(counts)), math.log(1 + chunks / min(counts.values())))
 
 
 def _terms(text: str) -> list[str]:

@@ -1,21 +1,23 @@
-"""Hybrid retrieval: ranked lists of both sides joined by weighted reciprocal ranks.
+"""Hybrid retrieval: BM25 over words, exact identifiers, and vectors, joined by weighted scores.
 
-Plain fusion loses exact identifiers (measured: recall@1 falls from .80 to .53), so what counts how much
-depends on the kind of query: an identifier's exact matches lead, abbreviations are the lexical side's, and
-questions in plain words the vectors', which still do better with the lexical side than alone.
+What counts how much depends on the kind of query (see `fusion`): passages that hold an identifier of the
+query lead, abbreviations are a little more the lexical side's, and questions in plain words belong to both.
+The query's vector then moves a little towards the passages that lead, and the vectors are asked once more:
+those passages use the field's words, which the question may not.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from .filters import Filters
+from .fusion import WEIGHTS, Weights, above_floor, fused, of_best, towards
 from .index import Index
-from .query import QueryKind, analyse
+from .query import Query, analyse
 from .records import Match, Passage, Reason
+from .selection import distinct, shared_out
 from .store import Store, StoredChunk
 
 if TYPE_CHECKING:
@@ -24,28 +26,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Retriever"]
 
-_CANDIDATES = 60
-_SAME_TEXT = 0.8
-_SHINGLE = 3
-_PER_DOCUMENT = 3
+_CANDIDATES = 100
+# Of how many leading passages the query's vector moves towards the mean.
+_LEADING = 5
+# How many of a name's passages are looked at; names in more of them tell little.
+_HOLDERS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class _Weights:
-    """Weights of the lists; the smaller `k`, the constant of the fusion, the more first ranks count."""
+class _Lexical:
+    """What the lexical side found: the share of the query's identifiers, and scores from 0 to 1."""
 
-    identifiers: float
-    words: float
-    expanded: float
-    vectors: float
-    k: int
+    held: dict[int, float]
+    naming: dict[int, float]
+    words: dict[int, float]
+    others: dict[int, float]
 
-
-_WEIGHTS: dict[QueryKind, _Weights] = {
-    "identifier": _Weights(identifiers=4.0, words=1.0, expanded=0.3, vectors=0.3, k=10),
-    "abbreviation": _Weights(identifiers=0.0, words=1.0, expanded=0.6, vectors=0.6, k=10),
-    "plain": _Weights(identifiers=0.0, words=1.0, expanded=0.5, vectors=2.0, k=60),
-}
+    def parts(self, weights: Weights) -> list[tuple[float, dict[int, float]]]:
+        return [
+            (weights.identifiers, self.held),
+            (weights.naming, self.naming),
+            (weights.words, self.words),
+            (weights.plain, self.others),
+        ]
 
 
 @final
@@ -61,7 +64,7 @@ class Retriever:
         self._embed = embed
 
     def search(self, text: str, limit: int, filters: Filters, *, meaning: bool = True) -> list[Passage]:
-        """The passages for `text`, best first; near-duplicates are merged, no document crowds out others.
+        """The passages for `text`, best first, near-duplicates merged, shares bounded (see `selection`).
 
         Without `meaning` only by words."""
         documents = self._admitted(filters)
@@ -70,32 +73,79 @@ class Retriever:
             return []
         query = analyse(text, self._store.occurrences, chunks)
         depth = max(_CANDIDATES, 4 * limit)
-        identifiers = self._lexical("identifiers", query.identifiers, depth, documents)
-        words = self._lexical("words", query.words, depth, documents)
-        expanded = self._lexical("words", query.expanded_words, depth, documents)
-        vectors = self._index.search(self._embed(query.vector_text), depth, documents) if meaning else []
-        scores = _fused(_WEIGHTS[query.kind], identifiers, words, expanded, vectors)
+        lexical = self._lexical(query, depth, documents)
+        weights = WEIGHTS[query.kind]
+        scores, near = fused(lexical.parts(weights)), dict[int, float]()
+        if meaning:
+            scores, near = self._with_vectors(query, lexical.parts(weights), weights, depth, documents)
         ranked = sorted(scores, key=lambda number: (-scores[number], number))[:depth]
         stored = self._store.chunks(ranked)
         found: dict[Reason, set[int]] = {
-            "identifier": set(identifiers),
-            "words": {*words, *expanded},
-            "meaning": set(vectors),
+            "identifier": set(lexical.held),
+            "words": {*lexical.words, *lexical.others},
+            "meaning": set(near),
         }
         passages = [
             _passage(stored[number], scores[number], _reasons(number, found))
             for number in ranked
             if number in stored
         ]
-        exact = {stored[number].id for number in identifiers if number in stored}
-        return _diverse(_merged(passages, 3 * limit), limit, exact)
+        exact = {stored[number].id for number in lexical.held if number in stored}
+        return shared_out(distinct(passages, 3 * limit), limit, exact)
 
-    def _lexical(self, table: str, query: str, depth: int, documents: set[str] | None) -> list[int]:
-        if not query:
-            return []
-        return self._store.match(
-            "identifiers" if table == "identifiers" else "words", query, depth, documents
+    def _lexical(self, query: Query, depth: int, documents: set[str] | None) -> _Lexical:
+        total = sum(name.weight for name in query.names)
+        held: dict[int, float] = {}
+        naming: dict[int, float] = {}
+        for name in query.names:
+            holders = self._store.match("identifiers", name.expression, _HOLDERS, documents)
+            for number, share in of_best(holders).items():
+                held[number] = held.get(number, 0.0) + name.weight / total
+                naming[number] = naming.get(number, 0.0) + share * name.weight / total
+        return _Lexical(
+            held,
+            naming,
+            of_best(self._words(query.words, depth, documents)),
+            of_best(self._words(query.other_words, depth, documents)),
         )
+
+    def _words(self, expression: str, depth: int, documents: set[str] | None) -> list[tuple[int, float]]:
+        return self._store.match("words", expression, depth, documents) if expression else []
+
+    def _with_vectors(
+        self,
+        query: Query,
+        lexical: list[tuple[float, dict[int, float]]],
+        weights: Weights,
+        depth: int,
+        documents: set[str] | None,
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        """The fused scores of both sides, and what is near by vectors alone."""
+        vector = self._embed(query.vector_text)
+        candidates = {number for _, scores in lexical for number in scores}
+        near, rows = self._near(vector, candidates, depth, documents)
+        scores = fused([*lexical, (weights.vectors, near)])
+        if not weights.feedback or not rows:
+            return scores, near
+        import numpy as np
+
+        leading = sorted(rows.keys() & scores.keys(), key=lambda n: (-scores[n], n))[:_LEADING]
+        matrix = np.stack([rows[number] for number in leading])
+        moved = towards(vector, matrix, [scores[number] for number in leading], weights.feedback)
+        near, _ = self._near(moved, candidates, depth, documents)
+        return fused([*lexical, (weights.vectors, near)]), near
+
+    def _near(
+        self, vector: NDArray[np.float32], also: set[int], depth: int, documents: set[str] | None
+    ) -> tuple[dict[int, float], dict[int, NDArray[np.float32]]]:
+        """Scores from 0 to 1 of the nearest chunks and of those `also` that are no farther; all their rows."""
+        nearest = self._index.search(vector, depth, documents)
+        numbers, matrix = self._store.vectors.of_chunks(self._embedder, sorted({*nearest, *also}))
+        if not numbers:
+            return {}, {}
+        cosines = dict(zip(numbers, (matrix @ vector).tolist(), strict=True))
+        floor = min((cosines[number] for number in nearest if number in cosines), default=1.0)
+        return above_floor(cosines, floor), dict(zip(numbers, matrix, strict=True))
 
     def _admitted(self, filters: Filters) -> set[str] | None:
         """The documents that the filters let through; ``None`` for every document."""
@@ -104,35 +154,13 @@ class Retriever:
         return {document.id for document in self._store.documents() if filters.admit(document)}
 
 
-def _fused(
-    weights: _Weights, identifiers: list[int], words: list[int], expanded: list[int], vectors: list[int]
-) -> dict[int, float]:
-    """Reciprocal rank scores, 1 for a chunk that leads every list there is."""
-    lists = [
-        (weight, ranking)
-        for weight, ranking in (
-            (weights.identifiers, identifiers),
-            (weights.words, words),
-            (weights.expanded, expanded),
-            (weights.vectors, vectors),
-        )
-        if ranking
-    ]
-    best = sum(weight for weight, _ in lists) / (weights.k + 1)
-    scores: dict[int, float] = {}
-    for weight, ranking in lists:
-        for rank, number in enumerate(ranking, 1):
-            scores[number] = scores.get(number, 0.0) + weight / (weights.k + rank) / best
-    return scores
-
-
 def _passage(chunk: StoredChunk, score: float, reasons: tuple[Reason, ...]) -> Passage:
     return Passage(
         id=chunk.id,
         document_id=chunk.document_id,
         text=chunk.text,
         citation=chunk.citation,
-        score=round(score, 4),
+        score=round(min(1.0, max(score, 0.0001)), 4),
         matched=_matched(reasons),
         kind=chunk.kind,
         tokens=chunk.tokens,
@@ -148,41 +176,3 @@ def _matched(reasons: tuple[Reason, ...]) -> Match:
     if "meaning" not in reasons:
         return "lexical"
     return "vector" if reasons == ("meaning",) else "both"
-
-
-def _merged(passages: Iterable[Passage], enough: int) -> list[Passage]:
-    """Leave out passages that nearly repeat a better one, and name them there; stop at `enough`."""
-    kept: list[tuple[Passage, set[str]]] = []
-    for passage in passages:
-        shingles = _shingles(passage.text)
-        twin = next((i for i, (_, other) in enumerate(kept) if _overlap(shingles, other) >= _SAME_TEXT), None)
-        if twin is None:
-            if len(kept) >= enough:
-                break
-            kept.append((passage, shingles))
-        else:
-            first, others = kept[twin]
-            kept[twin] = replace(first, repeats=(*first.repeats, passage.id)), others
-    return [passage for passage, _ in kept]
-
-
-def _diverse(passages: list[Passage], limit: int, exact: set[str]) -> list[Passage]:
-    """At most a few passages of one document, unless there are no others; exact hits are never held back."""
-    allowed = min(_PER_DOCUMENT, max(1, -(-limit // 2)))
-    taken: dict[str, int] = {}
-    first: list[Passage] = []
-    later: list[Passage] = []
-    for passage in passages:
-        count = taken.get(passage.document_id, 0)
-        taken[passage.document_id] = count + 1
-        (first if count < allowed or passage.id in exact else later).append(passage)
-    return (first + later)[:limit]
-
-
-def _shingles(text: str) -> set[str]:
-    words = re.findall(r"\w+", text.lower())
-    return {" ".join(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1))}
-
-
-def _overlap(one: set[str], other: set[str]) -> float:
-    return len(one & other) / max(1, len(one | other))

@@ -180,18 +180,21 @@ class Store:
 
     def match(
         self, table: Literal["words", "identifiers"], query: str, limit: int, documents: set[str] | None
-    ) -> list[int]:
-        """Chunk numbers that match an FTS5 query, best first by BM25; only those of `documents` if given."""
-        weights = ", 2.0, 1.0" if table == "words" else ""
-        only, values = "", list[str]()
+    ) -> list[tuple[int, float]]:
+        """Chunk numbers that match an FTS5 query with their BM25 scores (the higher the better), best first.
+
+        Only those of `documents` if given.
+        """
+        # Headings count double.
+        rank = "bm25(2.0, 1.0)" if table == "words" else "bm25()"
+        statement, values = f"SELECT {table}.rowid, {table}.rank FROM {table}", [query]
+        where = f"WHERE {table} MATCH ? AND rank MATCH '{rank}'"
         if documents is not None:
-            only = "AND document_id IN (SELECT value FROM json_each(?))"
-            values = [json.dumps(sorted(documents))]
-        statement = (
-            f"SELECT {table}.rowid FROM {table} JOIN chunks ON number = {table}.rowid "
-            f"WHERE {table} MATCH ? {only} ORDER BY bm25({table}{weights}), number LIMIT ?"
-        )
-        return [row[0] for row in self._database.rows(statement, query, *values, limit)]
+            statement += f" JOIN chunks ON number = {table}.rowid"
+            where += " AND document_id IN (SELECT value FROM json_each(?))"
+            values.append(json.dumps(sorted(documents)))
+        rows = self._database.rows(f"{statement} {where} ORDER BY rank LIMIT ?", *values, limit)
+        return sorted(((row[0], -row[1]) for row in rows), key=lambda found: (-found[1], found[0]))
 
     def occurrences(self, identifier: str) -> int:
         """How many chunks hold `identifier` (a canonical form)."""

@@ -62,6 +62,19 @@ class Vectors:
             matrix.astype(np.float32, copy=False),
         )
 
+    def of_chunks(self, embedder: str, chunks: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
+        """Those of the chunks that have a vector of `embedder`, and their rows."""
+        import numpy as np
+
+        found = list(
+            self._database.rows_of(
+                "SELECT chunk, vector, embedder FROM vectors WHERE chunk IN ({})", list(chunks)
+            )
+        )
+        own = [row for row in found if row[2] == embedder]
+        matrix = np.frombuffer(b"".join(row[1] for row in own), "<f4").reshape(len(own), -1 if own else 0)
+        return [row[0] for row in own], matrix.astype(np.float32, copy=False)
+
     def numbers(self, embedder: str) -> set[int]:
         rows = self._database.rows("SELECT number FROM vectors WHERE embedder = ?", embedder)
         return {row[0] for row in rows}
