@@ -24,7 +24,7 @@ class Weights:
     """How much each part of the score counts for a kind of query.
 
     `identifiers` counts the share of the query's identifiers that a passage holds, `naming` how prominent
-    they are in it. `plain` counts the terms that the glossary knows for plain words. `feedback` is how far
+    they are in it. `plain` counts what the glossary knows for the query's words. `feedback` is how far
     the query's vector moves towards the passages that lead at first.
     """
 
@@ -40,7 +40,7 @@ class Weights:
 # passage that holds the identifier is ahead of all that do not.
 WEIGHTS: dict[QueryKind, Weights] = {
     "identifier": Weights(words=0.7, vectors=0.3, identifiers=1.5, naming=0.2),
-    "abbreviation": Weights(words=0.55, vectors=0.45, feedback=0.3),
+    "abbreviation": Weights(words=0.5, vectors=0.5, plain=0.05, feedback=0.5),
     "plain": Weights(words=0.5, vectors=0.5, feedback=0.5),
 }
 
@@ -57,9 +57,7 @@ def above_floor(scores: Mapping[int, float], floor: float) -> dict[int, float]:
     if best <= floor:
         return dict.fromkeys((number for number, score in scores.items() if score >= floor), 1.0)
     return {
-        number: (score - floor) / (best - floor)
-        for number, score in sorted(scores.items())
-        if score >= floor
+        number: (score - floor) / (best - floor) for number, score in sorted(scores.items()) if score >= floor
     }
 
 

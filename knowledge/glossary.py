@@ -1,4 +1,4 @@
-"""The field's abbreviations, and the words documents use for them and for plain speech (`data/glossary.toml`)."""
+"""The field's abbreviations and terms, and what people say for them (`data/glossary.toml`)."""
 
 from __future__ import annotations
 

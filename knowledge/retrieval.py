@@ -1,7 +1,7 @@
 """Hybrid retrieval: BM25 over words, exact identifiers, and vectors, joined by weighted scores.
 
 What counts how much depends on the kind of query (see `fusion`): passages that hold an identifier of the
-query lead, abbreviations are a little more the lexical side's, and questions in plain words belong to both.
+query lead, abbreviations and questions in plain words are both sides' alike.
 The query's vector then moves a little towards the passages that lead, and the vectors are asked once more:
 those passages use the field's words, which the question may not.
 """
@@ -9,14 +9,14 @@ those passages use the field's words, which the question may not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from .filters import Filters
 from .fusion import WEIGHTS, Weights, above_floor, fused, of_best, towards
 from .index import Index
 from .query import Query, analyse
-from .records import Match, Passage, Reason
+from .records import DocumentKind, Match, Passage, Reason
 from .selection import distinct, shared_out
 from .store import Store, StoredChunk
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Retriever"]
 
-_CANDIDATES = 100
+_CANDIDATES = 200
 # Of how many leading passages the query's vector moves towards the mean.
 _LEADING = 5
 # How many of a name's passages are looked at; names in more of them tell little.
@@ -47,7 +47,8 @@ class _Lexical:
             (weights.identifiers, self.held),
             (weights.naming, self.naming),
             (weights.words, self.words),
-            (weights.plain, self.others),
+            # When no document has the query's own words, those of the glossary stand for them.
+            (weights.plain if self.words else weights.words, self.others),
         ]
 
 
@@ -91,7 +92,10 @@ class Retriever:
             if number in stored
         ]
         exact = {stored[number].id for number in lexical.held if number in stored}
-        return shared_out(distinct(passages, 3 * limit), limit, exact)
+        if filters.kind is None and _lacks_literature(passages, limit):
+            only = replace(filters, kind="literature")
+            passages += self.search(text, limit, only, meaning=meaning)
+        return shared_out(_best_of_each_kind(passages, limit), limit, exact)
 
     def _lexical(self, query: Query, depth: int, documents: set[str] | None) -> _Lexical:
         total = sum(name.weight for name in query.names)
@@ -138,7 +142,7 @@ class Retriever:
     def _near(
         self, vector: NDArray[np.float32], also: set[int], depth: int, documents: set[str] | None
     ) -> tuple[dict[int, float], dict[int, NDArray[np.float32]]]:
-        """Scores from 0 to 1 of the nearest chunks and of those `also` that are no farther; all their rows."""
+        """Scores from 0 to 1 of the nearest chunks, and of `also` that are no farther; all rows."""
         nearest = self._index.search(vector, depth, documents)
         numbers, matrix = self._store.vectors.of_chunks(self._embedder, sorted({*nearest, *also}))
         if not numbers:
@@ -152,6 +156,27 @@ class Retriever:
         if not filters:
             return None
         return {document.id for document in self._store.documents() if filters.admit(document)}
+
+
+def _lacks_literature(passages: list[Passage], limit: int) -> bool:
+    """Whether so much experience was found that literature may be behind it."""
+    literature = sum(passage.kind == "literature" for passage in passages)
+    return literature < limit and len(passages) - literature > limit
+
+
+def _best_of_each_kind(passages: list[Passage], limit: int) -> list[Passage]:
+    """Enough passages of either kind to choose from, each once, best first, near-duplicates merged."""
+    once: dict[str, Passage] = {}
+    for passage in passages:
+        once.setdefault(passage.id, passage)
+    ranked = sorted(once.values(), key=lambda passage: -passage.score)
+    kinds: tuple[DocumentKind, ...] = ("literature", "experience")
+    kept = [
+        passage
+        for kind in kinds
+        for passage in distinct((one for one in ranked if one.kind == kind), 3 * limit)
+    ]
+    return sorted(kept, key=lambda passage: -passage.score)
 
 
 def _passage(chunk: StoredChunk, score: float, reasons: tuple[Reason, ...]) -> Passage:
