@@ -31,6 +31,7 @@ from .run_info import first_info, info_again
 from .run_lock import RunLock
 from .setup import Setup
 from .stopping import StopSignal
+from .transcript.opened import keep_index
 from .views import problem_view
 
 __all__ = ["SessionLoop"]
@@ -111,6 +112,7 @@ class SessionLoop:
         """Run to the end; whatever happens, the run folder says how it ended, and reports on it."""
         result = await self._run_to_end()
         write_report(self._run)
+        keep_index(self._run)
         return result
 
     async def _run_to_end(self) -> SessionResult:

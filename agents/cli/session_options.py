@@ -113,8 +113,6 @@ def hold_session(
 
 def report(result: SessionResult, *, as_json: bool) -> int:
     """Print how a session ended; returns its exit code."""
-    from kernel_scientist.agents.transcript.opened import keep_index
-
     from .closing import closing_lines, closing_values
 
     if result.learnt:
@@ -123,5 +121,4 @@ def report(result: SessionResult, *, as_json: bool) -> int:
         print_json(closing_values(result))
     else:
         echo_all(closing_lines(result))
-    keep_index(result.run)
     return result.exit_code
