@@ -31,6 +31,12 @@ _CANDIDATES = 200
 _LEADING = 5
 # How many of a name's passages are looked at; names in more of them tell little.
 _HOLDERS = 400
+# How many of the best are looked at to choose what is shown, at least and for each place.
+_SHOWN, _SHOWN_A_PLACE = 64, 6
+# In a base of more chunks than this, words in more than that share of them are passed over for rarer ones:
+# scoring a word costs as much as there are chunks that hold it, and such words tell little.
+_LARGE = 20_000
+_COMMON_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +80,18 @@ class Retriever:
             return []
         query = analyse(text, self._store.occurrences, chunks)
         depth = max(_CANDIDATES, 4 * limit)
+        if chunks > _LARGE:
+            most = int(chunks * _COMMON_SHARE)
+            query = replace(
+                query, words=self._rare(query.words, most), other_words=self._rare(query.other_words, most)
+            )
         lexical = self._lexical(query, depth, documents)
         weights = WEIGHTS[query.kind]
         scores, near = fused(lexical.parts(weights)), dict[int, float]()
         if meaning:
             scores, near = self._with_vectors(query, lexical.parts(weights), weights, depth, documents)
-        ranked = sorted(scores, key=lambda number: (-scores[number], number))[:depth]
+        looked_at = max(_SHOWN, _SHOWN_A_PLACE * limit)
+        ranked = sorted(scores, key=lambda number: (-scores[number], number))[:looked_at]
         stored = self._store.chunks(ranked)
         found: dict[Reason, set[int]] = {
             "identifier": set(lexical.held),
@@ -113,6 +125,12 @@ class Retriever:
             of_best(self._words(query.other_words, depth, documents)),
         )
 
+    def _rare(self, expression: str, most: int) -> str:
+        """The words of an expression that fewer chunks than `most` hold; all when there are none."""
+        words = expression.split(" OR ") if expression else []
+        rare = [word for word in words if 0 < self._store.holders(word, most) < most]
+        return " OR ".join(rare) if rare else expression
+
     def _words(self, expression: str, depth: int, documents: set[str] | None) -> list[tuple[int, float]]:
         return self._store.match("words", expression, depth, documents) if expression else []
 
@@ -127,7 +145,8 @@ class Retriever:
         """The fused scores of both sides, and what is near by vectors alone."""
         vector = self._embed(query.vector_text)
         candidates = {number for _, scores in lexical for number in scores}
-        near, rows = self._near(vector, candidates, depth, documents)
+        rows: dict[int, NDArray[np.float32]] = {}
+        near = self._near(vector, candidates, depth, documents, rows)
         scores = fused([*lexical, (weights.vectors, near)])
         if not weights.feedback or not rows:
             return scores, near
@@ -136,20 +155,28 @@ class Retriever:
         leading = sorted(rows.keys() & scores.keys(), key=lambda n: (-scores[n], n))[:_LEADING]
         matrix = np.stack([rows[number] for number in leading])
         moved = towards(vector, matrix, [scores[number] for number in leading], weights.feedback)
-        near, _ = self._near(moved, candidates, depth, documents)
+        near = self._near(moved, candidates, depth, documents, rows)
         return fused([*lexical, (weights.vectors, near)]), near
 
     def _near(
-        self, vector: NDArray[np.float32], also: set[int], depth: int, documents: set[str] | None
-    ) -> tuple[dict[int, float], dict[int, NDArray[np.float32]]]:
-        """Scores from 0 to 1 of the nearest chunks, and of `also` that are no farther; all rows."""
+        self,
+        vector: NDArray[np.float32],
+        also: set[int],
+        depth: int,
+        documents: set[str] | None,
+        rows: dict[int, NDArray[np.float32]],
+    ) -> dict[int, float]:
+        """Scores from 0 to 1 of the nearest chunks, and of `also` that are no farther.
+
+        `rows` are vectors that were read before; those that are read now are added.
+        """
         nearest = self._index.search(vector, depth, documents)
-        numbers, matrix = self._store.vectors.of_chunks(self._embedder, sorted({*nearest, *also}))
-        if not numbers:
-            return {}, {}
-        cosines = dict(zip(numbers, (matrix @ vector).tolist(), strict=True))
+        wanted = {*nearest, *also}
+        numbers, matrix = self._store.vectors.of_chunks(self._embedder, sorted(wanted - rows.keys()))
+        rows.update(zip(numbers, matrix, strict=True))
+        cosines = {number: float(rows[number] @ vector) for number in sorted(wanted & rows.keys())}
         floor = min((cosines[number] for number in nearest if number in cosines), default=1.0)
-        return above_floor(cosines, floor), dict(zip(numbers, matrix, strict=True))
+        return above_floor(cosines, floor)
 
     def _admitted(self, filters: Filters) -> set[str] | None:
         """The documents that the filters let through; ``None`` for every document."""

@@ -196,6 +196,13 @@ class Store:
         rows = self._database.rows(f"{statement} {where} ORDER BY rank LIMIT ?", *values, limit)
         return sorted(((row[0], -row[1]) for row in rows), key=lambda found: (-found[1], found[0]))
 
+    def holders(self, word: str, most: int) -> int:
+        """How many chunks match an FTS5 expression of words, counted no further than `most`."""
+        row = self._database.row(
+            "SELECT count(*) FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)", word, most
+        )
+        return int(row[0]) if row else 0
+
     def occurrences(self, identifier: str) -> int:
         """How many chunks hold `identifier` (a canonical form)."""
         row = self._database.row(
