@@ -66,7 +66,9 @@ class EndpointFaults:
             cause = _root(error)
             sent = not _is_transport(cause, "ConnectError", "UnsupportedProtocol")
             words = self._hide(_short(cause) or type(cause).__name__)
-            return CallFault(f"{place} cannot be reached: {words}", retry=True, billed=sent)
+            return CallFault(
+                f"{place} cannot be reached: {words}", retry=True, billed=sent, unreachable=not sent
+            )
         if _is_transport(error, "HTTPError"):
             words = self._hide(_short(error) or type(error).__name__)
             return CallFault(f"{place} broke off: {words}", retry=True, billed=True)

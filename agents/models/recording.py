@@ -275,7 +275,7 @@ class RecordingClient(ChatCompletionClient):
     def _give_up(self, fault: CallFault, tries: int) -> Exception:
         self._silent += 1
         gone: ModelUnavailable = unavailable(self.name, fault, tries)
-        if fault.retry and self._silent >= _GIVE_UP_AFTER:
+        if fault.unreachable or (fault.retry and self._silent >= _GIVE_UP_AFTER):
             sentence = f"{str(gone).rstrip('.')}; check the endpoint, then run again."
             return ModelGone(UnusableEnvironment(sentence))
         return gone

@@ -51,6 +51,7 @@ class CallFault:
     `wait_s` is how long the endpoint asked to wait, where it did. `billed`: it may have cost what an answer
     costs. `lacks`: the endpoint does not have this, and the call may work without it. `too_long`: the prompt
     is larger than the model's `window` of tokens, where that was said. `over`: there are no more answers.
+    `unreachable`: nobody took the call, so one that is tried in vain to the end will have no successor.
     """
 
     sentence: str
@@ -62,6 +63,7 @@ class CallFault:
     too_long: bool = False
     window: int | None = None
     over: bool = False
+    unreachable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

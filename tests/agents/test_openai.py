@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from kernel_scientist.agents.messages import Finding
 from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
 
 from .conftest import Hold
-from .openai_server import KEY, Refuse, Say, serve
+from .openai_server import KEY, Cut, Refuse, Say, serve
 
 
 def good(body: dict[str, Any]) -> Say:
@@ -167,6 +168,23 @@ def test_an_endpoint_that_stays_down_ends_the_session_with_a_sentence(hold: Hold
     (run,) = (tmp_path / "runs").iterdir()
     info = json.loads((run / "run.json").read_text())
     assert info["status"] == "failed" and info["exit_code"] == 5 and "busy" in info["stop_reason"]
+
+
+def test_an_endpoint_that_is_gone_in_the_last_generation_leaves_a_run_to_go_on_with(hold: Hold) -> None:
+    """Were it the step alone that failed, the generations would be over and nothing left to resume."""
+    up = ExitStack()
+
+    def dying(body: dict[str, Any]) -> Any:
+        if _request(body)["request"] != "research":
+            return good(body)
+        up.close()
+        return Cut(Say("never"), 0.0)
+
+    server = up.enter_context(serve(dying))
+    with up:
+        held = hold(config=config(server.url), generations=1, experiments=1)
+    assert (held.result.status, held.result.exit_code) == ("failed", 5)
+    assert "cannot be reached" in held.result.stop_reason
 
 
 @pytest.mark.parametrize(
