@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from kernel_scientist.sandbox.printable import printable, without_escapes
 
-__all__ = ["code", "plain", "table"]
+__all__ = ["code", "count", "plain", "table"]
 
 # Whatever opens emphasis, code, a link, HTML, a table's cell, an entity, mathematics or a mention.
 _MARKS = re.compile(r"[\\`*_\[\]<>|~&$@#!]")
@@ -29,6 +29,11 @@ def plain(text: str, limit: int = 400) -> str:
 def _before_first(match: re.Match[str]) -> str:
     # A digit cannot be escaped, and a blank that does not break keeps it from beginning the line.
     return "\u00a0" if match.string[:1].isdigit() else "\\"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 run``, ``2 runs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def code(text: str, limit: int = 200) -> str:

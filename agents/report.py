@@ -13,7 +13,7 @@ from kernel_scientist.sandbox.files import atomic_write, explained
 from kernel_scientist.tools.evaluation import Interval, ShapeTiming
 from kernel_scientist.tools.problem import RECORDED
 
-from .markdown import code, plain, table
+from .markdown import code, count, plain, table
 from .messages import Experiment
 from .report_end import cost, literature, reproduce
 from .report_facts import Facts, collect_facts, ref
@@ -255,7 +255,7 @@ def _failed(facts: Facts) -> Iterator[str]:
     if judged:
         words = ", ".join(f"{judged.count(mark)} {mark}" for mark in ("below", "within", "above"))
         refs = _refs(facts.findings[one.id] for one in facts.tried if one.id in facts.findings)
-        yield f"Of {len(judged)} measured predictions, {words} the predicted range {refs}."
+        yield f"Of {count(len(judged), 'measured prediction')}, {words} the predicted range {refs}."
         yield ""
 
 

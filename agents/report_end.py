@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from kernel_scientist.tools.problem import RECORDED
 
-from .markdown import code, plain, table
+from .config import Config
+from .markdown import code, count, plain, table
+from .problem_name import problem_name
 from .report_facts import Facts, ref
+from .run import BASELINE_ID, RunInfo
 
 __all__ = ["cost", "literature", "reproduce"]
 
@@ -20,8 +25,9 @@ def cost(facts: Facts) -> Iterator[str]:
     yield "## Cost"
     yield ""
     yield (
-        f"{totals.evaluations} evaluations of {totals.candidates} candidates, {totals.accepted} accepted; "
-        f"{totals.model_calls} model calls with {about}{totals.prompt_tokens} tokens in and "
+        f"{count(totals.evaluations, 'evaluation')} of {count(totals.candidates, 'candidate')}, "
+        f"{totals.accepted} accepted; {count(totals.model_calls, 'model call')} with "
+        f"{about}{totals.prompt_tokens} tokens in and "
         f"{about}{totals.completion_tokens} out, {cost}; {totals.seconds:.0f} s{ref(facts.finished)}."
     )
     yield ""
@@ -83,22 +89,57 @@ def _commands(facts: Facts) -> list[str]:
     """Commands for a shell, which every word from outside is quoted for."""
     info = facts.info
     recorded = info.target.startswith(RECORDED)
-    problem = "" if recorded else f" {_word(info.problem_path or info.problem)}"
-    run = f"kernel-scientist run{problem} --target {_word(info.target)} --generations {info.generations}"
-    run += " --runs-dir .."
-    if info.config.get("model"):
-        run += f" --model {_word(str(info.config['model']))}"
-    if info.policy != "paper":
-        run += f" --policy {_word(info.policy)}"
-    if info.seed is not None:
-        run += f" --seed {info.seed}"
-    lines = [run]
+    problem = problem_name(info)
+    run = "kernel-scientist run"
+    kernel = f"candidates/{BASELINE_ID}/kernel.hip" if facts.candidates else info.kernel
+    if not recorded:
+        run += f" {_word(problem)} --kernel {_word(kernel)}"
+    lines = [f"{run} --target {_word(info.target)} --runs-dir .. {' '.join(_options(info))}"]
     if info.best is not None:
-        of = "" if recorded else f" --problem {_word(info.problem_path or info.problem)}"
+        of = "" if recorded else f" --problem {_word(problem)}"
         target = f" --target {_word(info.target)} --tier confirm"
         lines.append(f"kernel-scientist bench {_word(info.best.path)}{of}{target}")
     lines.append(f"kernel-scientist transcript show {_word(info.id)} --runs-dir ..")
     return lines
+
+
+def _options(info: RunInfo) -> Iterator[str]:
+    """What shaped the session: the usual flags always, other keys where they are not the default."""
+    for name in ("model", "generations", "experiments"):
+        value = info.generations if name == "generations" else info.config.get(name)
+        if value is not None:
+            yield f"--{name} {_word(str(value))}"
+    if info.policy != "paper":
+        yield f"--policy {_word(info.policy)}"
+    if info.seed is not None:
+        yield f"--seed {info.seed}"
+    for key, value in _changed(info.config, Config().model_dump(mode="json")):
+        yield f"--set {_word(f'{key}={_literal(value)}')}"
+
+
+_NOT_SET = frozenset({"target", "model", "generations", "experiments", "policy", "seed", "runs_dir"})
+
+
+def _changed(
+    config: Mapping[str, Any], usual: Mapping[str, Any], table: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """The keys of a configuration whose values are others than usual. Prices are one value."""
+    for name, value in config.items():
+        key = f"{table}{name}"
+        if key in _NOT_SET or value is None or value == usual.get(name):
+            continue
+        if isinstance(value, dict) and key != "models.prices":
+            yield from _changed(value, usual.get(name) or {}, f"{key}.")
+        else:
+            yield key, value
+
+
+def _literal(value: Any) -> str:
+    """`value` as TOML writes it in one line."""
+    if isinstance(value, dict):
+        pairs = (f"{json.dumps(str(key))} = {_literal(one)}" for key, one in value.items() if one is not None)
+        return f"{{{', '.join(pairs)}}}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _word(text: str) -> str:

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from kernel_scientist.agents import Run, SessionResult
 from kernel_scientist.agents import events as ev
+from kernel_scientist.agents.problem_name import problem_name
 from kernel_scientist.agents.run import BASELINE_ID, RunInfo
 from kernel_scientist.tools.evaluation import Comparison, Evaluation, ShapeTiming
 from kernel_scientist.tools.problem import RECORDED
@@ -141,7 +142,7 @@ def _resource_part(facts: _Facts, target: str) -> list[str]:
 
 def _next_lines(run: Run) -> list[str]:
     where = "" if run.path.parent == Path("runs") else f" --runs-dir {run.path.parent}"
-    problem = _problem_name(run)
+    problem = problem_name(run.info)
     run_again = f"kernel-scientist run {problem}"
     bench_again = f"--problem {problem}"
     if run.info.target.startswith(RECORDED):
@@ -157,34 +158,14 @@ def _next_lines(run: Run) -> list[str]:
     if run.info.best is not None:
         kernel = _shown(run.path / run.info.best.path)
         return [*lines, f"try next      kernel-scientist bench {kernel} {bench_again}"]
-    return [
-        *lines,
-        f"try next      {run_again} --generations {2 * max(1, run.info.generations)}",
-    ]
+    if run.info.status in _RESUMABLE:
+        return lines
+    return [*lines, f"try next      {run_again} --generations {2 * max(1, run.info.generations)}"]
 
 
 def _raising(info: RunInfo) -> str:
     """What else a run needs that a limit stopped."""
     return "   (with a higher limit: --max-time, --max-cost ...)" if info.status == "limit" else ""
-
-
-def _problem_name(run: Run) -> str:
-    """What names the run's problem on a command line: the bundled name, else the folder."""
-    from kernel_scientist.tools.problem import BUNDLED
-
-    info = run.info
-    if not info.problem_path or _same_folder(BUNDLED / info.problem, Path(info.problem_path), info):
-        return info.problem
-    return info.problem_path
-
-
-def _same_folder(bundled: Path, folder: Path, info: RunInfo) -> bool:
-    """Whether the bundled problem is what the run was on, perhaps as another installation's copy."""
-    from kernel_scientist.tools.problem import Problem
-
-    if not bundled.is_dir():
-        return False
-    return bundled.resolve() == folder.resolve() or Problem.load(info.problem).key == info.problem_key
 
 
 def closing_values(result: SessionResult) -> dict[str, Any]:

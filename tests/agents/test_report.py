@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel_scientist.agents import Limits
+from kernel_scientist.agents import Config, Limits, load_config
 from kernel_scientist.agents import events as ev
+from kernel_scientist.agents.config import ModelsConfig
 from kernel_scientist.agents.markdown import code, plain
 from kernel_scientist.agents.report import report_text
 from kernel_scientist.agents.report_facts import collect_facts
@@ -85,9 +86,35 @@ def test_the_commands_to_reproduce_it_are_whole_words_of_a_shell(hold: Hold) -> 
     (line,) = re.findall(r"^    (kernel-scientist bench .*)$", report_text(run), re.M)
     words = shlex.split(line)
     assert (run.path / words[2]).is_file()
-    assert words[3:5] == ["--problem", run.info.problem_path]
+    assert words[3:5] == ["--problem", "matmul"]
     facts = collect_facts(run)
     assert facts.lineage(facts.candidates[-1])[0].id == "0000"
+
+
+def test_the_command_that_repeats_a_run_has_all_that_shaped_it(hold: Hold) -> None:
+    given = Config(
+        generations=1,
+        experiments=2,
+        lanes=2,
+        limits=Limits(max_time_s=600),
+        models=ModelsConfig.model_validate(
+            {"coder": {"temperature": 0.5}, "prices": {"a.b": {"input": 1, "output": 2}}}
+        ),
+    )
+    run = hold(config=given).run
+    (line,) = re.findall(r"^    (kernel-scientist run .*)$", report_text(run), re.M)
+    words = shlex.split(line)
+    sets = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
+    told = load_config(environ={}, folder=run.path, sets=sets)
+
+    assert words[2] == "matmul" and words[words.index("--experiments") + 1] == "2"
+    assert (run.path / words[words.index("--kernel") + 1]).is_file()
+    assert (told.lanes, told.limits, told.models) == (2, given.limits, given.models)
+
+
+def test_one_of_a_kind_is_told_as_one(hold: Hold) -> None:
+    text = report_text(hold(generations=1, experiments=1).run)
+    assert "1 evaluation of 1 candidate, " in text and "1 evaluations" not in text
 
 
 @given(st.text())
