@@ -80,7 +80,7 @@ def explain_os_error(error: OSError, doing: str, path: Path | None = None) -> Ke
         errno.EROFS: "the file system is read-only; choose another place",
         errno.EACCES: "permission is denied; choose another place, or change its permissions",
         errno.EPERM: "permission is denied; choose another place, or change its permissions",
-        errno.ENOENT: "it does not exist",
+        errno.ENOENT: _missing(Path(str(shown))),
         errno.EISDIR: "it is a folder, not a file",
         errno.ENOTDIR: "a part of the path is not a folder",
         errno.EEXIST: "something of that name is already there",
@@ -93,6 +93,14 @@ def explain_os_error(error: OSError, doing: str, path: Path | None = None) -> Ke
             f"Cannot {doing} at {shown}: {reason}; set {_HOME_VARIABLE} to a folder that may be written."
         )
     return UsageError(f"Cannot {doing} at {shown}: {reason}.")
+
+
+def _missing(path: Path) -> str:
+    """What is not there: the place itself, or the folder that it would be in."""
+    folder = path.parent
+    if os.path.lexists(folder):
+        return "it does not exist"
+    return f"the folder {folder} does not exist; make it, or choose another place"
 
 
 def is_own(path: Path) -> bool:

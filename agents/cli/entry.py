@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ __all__ = ["run_command"]
 
 INTERRUPTED = 130
 _LONGEST = 3000
+_NO_NUMBER = re.compile(r"is not a valid integer(?: range)?")
 
 
 def run_command(arguments: Sequence[str] | None) -> int:
@@ -91,7 +93,7 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
 
 def _usage_sentence(error: click.ClickException) -> str:
-    message = error.format_message().rstrip(".")
+    message = _NO_NUMBER.sub("is not a whole number", error.format_message().rstrip("."))
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return f"{message}."

@@ -12,7 +12,7 @@ from .adding import SOME_FAILED
 from .knowledge import print_passage
 from .knowledge_options import chroma_option, embedder_option, flags, open_knowledge
 from .output import echo, echo_all, json_option, print_json, remark
-from .text import columns, count, one_line
+from .text import columns, count, one_line, size_text
 
 if TYPE_CHECKING:
     from kernel_scientist.knowledge import Document, KnowledgeStatus, Passage, Salvaged
@@ -183,7 +183,7 @@ def _say_repaired(repaired: Salvaged) -> None:
 def _status_rows(status: KnowledgeStatus) -> list[tuple[str, str]]:
     others = ", ".join(f"{name} ({number})" for name, number in sorted(status.vectors.items()))
     rows = [
-        ("folder", f"{one_line(status.path)} ({status.size_bytes / 1e6:.1f} MB)"),
+        ("folder", f"{one_line(status.path)} ({size_text(status.size_bytes)})"),
         ("documents", f"{status.documents} ({status.bundled} bundled, {status.experience} experience)"),
         ("passages", str(status.chunks)),
         ("database", one_line(status.damage) if status.damage else "whole"),

@@ -44,6 +44,7 @@ class Standing:
         """Take one event into account."""
         match event:
             case ev.RunStarted():
+                self.started = time.monotonic()
                 self.generations = event.generations
             case ev.RunResumed():
                 self._resumed(event)
@@ -72,7 +73,7 @@ class Standing:
         self.candidates, self.accepted = totals.candidates, totals.accepted
         self.tokens = totals.prompt_tokens + totals.completion_tokens
         self.cost_usd = totals.cost_usd
-        self.started -= totals.seconds
+        self.started = time.monotonic() - totals.seconds
 
     def _judged(self, event: ev.EvaluationFinished) -> None:
         if self.candidates:

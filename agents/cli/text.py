@@ -19,6 +19,7 @@ __all__ = [
     "percent",
     "quote",
     "shape_text",
+    "size_text",
     "time_text",
     "times",
 ]
@@ -72,9 +73,16 @@ def time_text(microseconds: float | None) -> str:
     return f"{microseconds:.3g} µs"
 
 
+def size_text(size: int) -> str:
+    """Bytes with the unit that suits their number."""
+    if size >= 1e6:
+        return f"{size / 1e6:.1f} MB"
+    return f"{size / 1e3:.1f} kB" if size >= 1e3 else count(size, "byte")
+
+
 def duration(seconds: float) -> str:
     """Seconds as ``m:ss`` or ``h:mm:ss``."""
-    whole = max(0, int(seconds))
+    whole = max(0, round(seconds))
     hours, minutes = divmod(whole // 60, 60)
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 

@@ -10,6 +10,7 @@ import click
 
 from .output import remark
 from .places import resolve_runs_dir, runs_dir_option
+from .text import size_text
 
 if TYPE_CHECKING:
     from kernel_scientist.agents.transcript.opened import OpenedRun
@@ -23,12 +24,10 @@ _PARTS = ("code", "literature", "paths")
 
 @click.command()
 @click.argument("run", metavar="[RUN]", default="last")
-@click.option(
-    "--html", "form", flag_value="html", help="One page that opens from disk and needs nothing else."
-)
-@click.option("--md", "form", flag_value="md", help="Markdown for a pull request.")
-@click.option("--json", "form", flag_value="json", help="The run, its candidates and every event.")
-@click.option("--csv", "form", flag_value="csv", help="The candidates, a row each.")
+@click.option("--html", is_flag=True, help="One page that opens from disk and needs nothing else.")
+@click.option("--md", is_flag=True, help="Markdown for a pull request.")
+@click.option("--json", is_flag=True, help="The run, its candidates and every event.")
+@click.option("--csv", is_flag=True, help="The candidates, a row each.")
 @click.option(
     "--otlp", "collector", metavar="URL", help="Send it as spans to this OTLP collector (extra `otel`)."
 )
@@ -43,8 +42,8 @@ _PARTS = ("code", "literature", "paths")
 )  # fmt: skip
 @runs_dir_option
 def export(
-    run: str, form: str | None, collector: str | None, otlp_content: bool, without: str, output: Path | None,
-    runs_dir: Path | None,
+    run: str, collector: str | None, otlp_content: bool, without: str, output: Path | None,
+    runs_dir: Path | None, **forms: bool,
 ) -> int:  # fmt: skip
     """Write RUN as a page, Markdown, JSON or CSV, to stdout or FILE, or send it as spans.
 
@@ -57,6 +56,7 @@ def export(
     from kernel_scientist.agents.transcript.redaction import Redaction
     from kernel_scientist.sandbox.files import atomic_write, explained
 
+    form = _one_of([name for name in _FORMS if forms[name]])
     if collector is not None:
         if form or output or without:
             raise click.UsageError("--otlp sends spans and writes nothing; give it without another form")
@@ -70,9 +70,10 @@ def export(
     if output is None:
         sys.stdout.write(text)
     else:
+        data = text.encode("utf-8", "replace")
         with explained("write the export", output):
-            atomic_write(output, text.encode("utf-8", "replace"))
-        remark(f"Wrote {output} ({len(text.encode('utf-8', 'replace')) / 1e6:.1f} MB).")
+            atomic_write(output, data)
+        remark(f"Wrote {output} ({size_text(len(data))}).")
     for fault in opened.faults():
         remark(fault)
     return 0
@@ -89,6 +90,12 @@ def _send(run: str, runs_dir: Path | None, url: str, content: bool) -> int:
     for fault in found.record_faults():
         remark(fault)
     return 0
+
+
+def _one_of(forms: list[str]) -> str | None:
+    if len(forms) > 1:
+        raise click.UsageError(f"--{' and --'.join(forms)} are different forms; give one")
+    return forms[0] if forms else None
 
 
 def _form_of(output: Path | None) -> str:

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_scientist.agents.cli.session_options import seconds
-from kernel_scientist.agents.cli.text import clean, columns, duration, interval, one_line, time_text
+from kernel_scientist.agents.cli.text import (
+    clean,
+    columns,
+    duration,
+    interval,
+    one_line,
+    size_text,
+    time_text,
+)
 from kernel_scientist.tools.evaluation import Interval
 
 
@@ -54,7 +62,7 @@ def test_a_ratio_is_shown_with_its_interval_and_level() -> None:
 
 
 def test_durations_read_as_a_clock() -> None:
-    assert [duration(one) for one in (0, 61.9, 3725, -3)] == ["0:00", "1:01", "1:02:05", "0:00"]
+    assert [duration(one) for one in (0, 61.9, 59.4, 3725, -3)] == ["0:00", "1:02", "0:59", "1:02:05", "0:00"]
 
 
 def test_columns_are_aligned() -> None:
@@ -66,3 +74,12 @@ def test_columns_are_aligned() -> None:
 )
 def test_lengths_of_time_are_understood(text: str, value: float) -> None:
     assert seconds(text) == value
+
+
+def test_a_size_has_the_unit_that_suits_it() -> None:
+    assert [size_text(one) for one in (1, 12, 95_735, 2_500_000)] == [
+        "1 byte",
+        "12 bytes",
+        "95.7 kB",
+        "2.5 MB",
+    ]

@@ -392,3 +392,18 @@ def test_json_is_json_only_also_on_failure(called: Called, arguments: tuple[str,
     if arguments[0] in ("show", "tail", "code"):
         code, out, _ = called(arguments[0], "nosuch", "--json")
         assert code == 2 and "nosuch" in json.dumps(json.loads(out))
+
+
+def test_an_export_has_one_form_and_says_what_is_missing(called: Called, tmp_path: Path) -> None:
+    nowhere = tmp_path / "none" / "run.html"
+    for arguments, said in (
+        (("--html", "--csv"), "--html and --csv are different forms"),
+        (("-o", str(nowhere)), f"the folder {nowhere.parent} does not exist"),
+    ):
+        code, out, err = called("export", *arguments)
+        assert (code, out) == (2, "") and said in err
+
+
+def test_a_number_that_is_none_is_told_in_words(called: Called) -> None:
+    code, _, err = called("show", "--generation", "x")
+    assert code == 2 and "'x' is not a whole number" in err
