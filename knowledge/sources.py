@@ -92,6 +92,8 @@ def entries(wanted: Wanted) -> Iterator[Entry]:
             yield Entry(wanted, failure="it is neither a file nor a folder")
         elif paper := arxiv_id(text):
             yield Entry(replace(wanted, source=arxiv_page(paper)), weight=_TYPICAL_SIZE)
+        elif text.lower().startswith("arxiv:"):
+            yield Entry(wanted, failure="it is no arXiv identifier; write it like arXiv:2506.20807")
         else:
             yield Entry(wanted, failure="there is no such file or folder")
     except (OSError, RuntimeError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from kernel_scientist.sandbox.errors import UsageError
 
 from .output import echo, json_option, print_json, remark
 from .places import resolve_runs_dir, runs_dir_option
-from .text import count
+from .text import count, one_line
 
 if TYPE_CHECKING:
     from kernel_scientist.agents.run import Candidate, Run, RunInfo
@@ -239,4 +240,4 @@ def _say(chosen: _Chosen, exported: Exported, written: list[Path]) -> None:
     )
     for sentence in chosen.measured:
         remark(sentence)
-    remark(exported.use)
+    remark(exported.use.replace("FILE", one_line(shlex.quote(str(written[0]))), 1))

@@ -117,6 +117,7 @@ def test_tags_are_kept_and_added_to(base: KnowledgeBase, write: Write) -> None:
     ("source", "complaint"),
     [
         ("/nowhere/paper.md", "no such file"),
+        ("arXiv:9999", "no arXiv identifier"),
         ("ftp://example.org/paper", "download it"),
         ("/dev/null", "neither a file nor a folder"),
         ("~nosuchuser-here/paper.md", "cannot be found"),

@@ -24,7 +24,8 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The text of an exported file; how many builds and which test vectors it has, and how it is used."""
+    """The text of an exported file; how many builds and which test vectors it has, and how it is used
+    (FILE is where it lies)."""
 
     text: str
     builds: int

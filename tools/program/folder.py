@@ -31,7 +31,7 @@ def new_problem(name: str, parent: Path, program: Path | None = None) -> Path:
     folder = parent / name
     if folder.exists():
         raise UsageError(f"{folder} is already there; choose another name or --output.")
-    files = _from_program(program) if program is not None else _from_template(name)
+    files = _from_program(program, name) if program is not None else _from_template(name)
     with explained("make the problem folder", folder):
         parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=parent))
@@ -46,7 +46,7 @@ def new_problem(name: str, parent: Path, program: Path | None = None) -> Path:
     return folder
 
 
-def _from_program(program: Path) -> dict[str, str]:
+def _from_program(program: Path, name: str) -> dict[str, str]:
     with explained("read the program", program):
         source = read_regular(program, _MOST_BYTES)
     try:
@@ -54,7 +54,7 @@ def _from_program(program: Path) -> dict[str, str]:
     except UnicodeDecodeError as error:
         line = source[: error.start].count(b"\n") + 1
         raise UsageError(f"{program}, line {line}: is not UTF-8; save the file as UTF-8") from None
-    return propose(source.replace(b"\r\n", b"\n"), program).files
+    return propose(source.replace(b"\r\n", b"\n"), program, name).files
 
 
 def _from_template(name: str) -> dict[str, str]:

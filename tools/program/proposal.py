@@ -32,7 +32,7 @@ class Proposal:
     files: dict[str, str]
 
 
-def propose(source: bytes, file: Path) -> Proposal:
+def propose(source: bytes, file: Path, name: str) -> Proposal:
     """Read a program and propose a problem; UsageError where it launches nothing."""
     program = Program(source)
     facts = collect_facts(program, str(file))
@@ -47,8 +47,8 @@ def propose(source: bytes, file: Path) -> Proposal:
     Kernel.parse(text)
     return Proposal(
         {
-            "problem.toml": _problem(facts, names, kernel, file),
-            "reference.py": _reference(program, facts, names, file),
+            "problem.toml": _problem(facts, names, kernel, file, name),
+            "reference.py": _reference(program, facts, names, name),
             kernel: text,
         }
     )
@@ -156,12 +156,12 @@ def _launch(launch: LaunchFacts) -> list[str]:
     ]
 
 
-def _problem(facts: Facts, names: _Names, kernel: str, file: Path) -> str:
+def _problem(facts: Facts, names: _Names, kernel: str, file: Path, name: str) -> str:
     inputs, outputs = (
         [one for one in facts.buffers.values() if one.role == role] for role in ("input", "output")
     )
     lines = [
-        f"title = {toml_literal(file.stem)}",
+        f"title = {toml_literal(name)}",
         f"# {MARK} say what is computed, for people and for models",
         f"description = {toml_literal(f'Proposed from the launches of {file.name}.')}",
         f'kernels = ["{kernel}"]',
@@ -237,7 +237,7 @@ def _bytes(buffers: Sequence[BufferFacts], names: _Names) -> str:
     return re.sub(r"\((\w+)\)", r"\1", " + ".join(parts)) or "1"
 
 
-def _reference(program: Program, facts: Facts, names: _Names, file: Path) -> str:
+def _reference(program: Program, facts: Facts, names: _Names, name: str) -> str:
     inputs = [one for one in facts.buffers.values() if one.role == "input"]
     outputs = [one for one in facts.buffers.values() if one.role == "output"]
     found = [
@@ -253,7 +253,7 @@ def _reference(program: Program, facts: Facts, names: _Names, file: Path) -> str
     parameters = ", ".join([*(one.name for one in inputs), *names.dimensions, *scalars])
     return "\n".join(
         [
-            f'"""Reference for {file.stem}: proposed, and to be written."""',
+            f'"""Reference for {name}: proposed, and to be written."""',
             "",
             "from __future__ import annotations",
             "",
@@ -268,7 +268,7 @@ def _reference(program: Program, facts: Facts, names: _Names, file: Path) -> str
             "",
             f"def reference({parameters}):",
             f"    # {MARK} compute the expected {wanted} in NumPy, as exactly as can be{hint}",
-            f'    raise NotImplementedError("reference() of {file.stem} is still to be written")',
+            f'    raise NotImplementedError("reference() of {name} is still to be written")',
             "",
         ]
     )

@@ -216,7 +216,7 @@ def test_once_filled_in_the_judge_takes_it(tmp_path: Path, target: Target, quick
         start = text.find("    raise NotImplementedError")
         file.write_text(text if start < 0 else text[:start] + '    return {"c": a.astype(np.float64) + b}\n')
     problem = Problem.load(folder)
-    assert check_problem(problem) == []
+    assert check_problem(problem) == [] and problem.title == folder.name
     kernel = Kernel.load(problem.default_kernel)
     evaluation = Judge(problem, target, kernel, settings=quick).evaluate(kernel)
     assert evaluation.accepted, evaluation.message
