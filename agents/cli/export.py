@@ -115,12 +115,22 @@ def _choose(what: str, candidate: str | None, problem: str | None, runs_dir: Pat
 def _of_problem(what: str, name: str) -> _Chosen:
     from kernel_scientist.tools.problem import Problem
 
+    _require_code(name, "This problem")
     problem = Problem.load(name)
     path = Path(what)
     if not path.exists():
         path = problem.kernel_file(what) if what in problem.kernels else path
     measured = ("Its speed was not measured.",)
     return _Chosen(_load(path), problem, f"kernel file {path.name}", measured, path.stem)
+
+
+def _require_code(name: str, what: str) -> None:
+    from kernel_scientist.tools.problem import RECORDED
+
+    if name.startswith(RECORDED):
+        raise UsageError(
+            f"{what} plays back a recording, whose kernel holds no code; there is nothing to export."
+        )
 
 
 def _load(path: Path) -> Kernel:
@@ -135,6 +145,7 @@ def _load(path: Path) -> Kernel:
 
 def _of_run(run: Run, wanted: str | None) -> _Chosen:
     info = run.info
+    _require_code(info.target, f"Run {run.id}")
     problem = _problem_of(info)
     if wanted is None and info.best is None:
         raise UsageError(

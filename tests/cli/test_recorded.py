@@ -31,6 +31,7 @@ def test_a_session_plays_a_recording_back(command: Command, toy: Path, tmp_path:
     info = json.loads((run / "run.json").read_text())
     assert info["config"]["target"] == f"recorded:{toy}"
     assert "Some GPU" in info["device"] and "not measured here" in info["device"]
+    assert "whose kernel holds no code" in command("export", "last").err
 
 
 def test_bench_and_compare_need_no_problem_either(command: Command, toy: Path, tmp_path: Path) -> None:
@@ -55,6 +56,7 @@ def test_bench_and_compare_need_no_problem_either(command: Command, toy: Path, t
         (("run", "--target", "recorded:none.json"), "there is no such recording"),
         (("run", "matmul", "--target", "recorded:toy.json"), "problem 'matmul' is not what"),
         (("run", "recorded:toy.json", "--target", "cpu"), "has no shapes for this target"),
+        (("export", "recorded", "--problem", "recorded:toy.json"), "whose kernel holds no code"),
     ],
 )
 def test_a_wrong_combination_is_a_sentence(
