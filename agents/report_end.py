@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from kernel_scientist.tools.problem import RECORDED
 
@@ -129,7 +129,7 @@ def _changed(
         if key in _NOT_SET or value is None or value == usual.get(name):
             continue
         if isinstance(value, dict) and key != "models.prices":
-            yield from _changed(value, usual.get(name) or {}, f"{key}.")
+            yield from _changed(cast("dict[str, Any]", value), usual.get(name) or {}, f"{key}.")
         else:
             yield key, value
 
@@ -137,7 +137,8 @@ def _changed(
 def _literal(value: Any) -> str:
     """`value` as TOML writes it in one line."""
     if isinstance(value, dict):
-        pairs = (f"{json.dumps(str(key))} = {_literal(one)}" for key, one in value.items() if one is not None)
+        table = cast("dict[str, Any]", value)
+        pairs = (f"{json.dumps(key)} = {_literal(one)}" for key, one in table.items() if one is not None)
         return f"{{{', '.join(pairs)}}}"
     return json.dumps(value, ensure_ascii=False)
 
