@@ -236,6 +236,8 @@ class SessionLoop:
     async def _settle(self, status: RunStatus | None, reason: str) -> tuple[RunStatus, str, Best | None]:
         """Status, reason and best kernel; confirmed, unless somebody waits for the end."""
         unusable = str(self._lab.answers)
+        if unusable and self._past is not None:
+            unusable += ", counted since the run went on"
         reason = f"{reason}; {unusable}" if unusable else reason
         if status == "interrupted":
             return status, reason, self._confirmation.unconfirmed()

@@ -89,13 +89,13 @@ def entries(wanted: Wanted) -> Iterator[Entry]:
         elif path.is_file():
             yield _file(path, wanted)
         elif path.exists():
-            yield Entry(wanted, failure="it is neither a file nor a folder")
+            yield Entry(replace(wanted, source=str(path)), failure="it is neither a file nor a folder")
         elif paper := arxiv_id(text):
             yield Entry(replace(wanted, source=arxiv_page(paper)), weight=_TYPICAL_SIZE)
         elif text.lower().startswith("arxiv:"):
             yield Entry(wanted, failure="it is no arXiv identifier; write it like arXiv:2506.20807")
         else:
-            yield Entry(wanted, failure="there is no such file or folder")
+            yield Entry(replace(wanted, source=str(path)), failure="there is no such file or folder")
     except (OSError, RuntimeError, ValueError) as error:
         # A loop of links, an unknown ~user, a null character.
         yield Entry(wanted, failure=f"it cannot be found: {error}")

@@ -34,7 +34,7 @@ NOT_ACCEPTED = 6
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="Where it is judged: auto, cpu, ssh://user@host, recorded:FILE.",
+    help="Where it is judged: auto, mi300, mi300-warm, cpu, ssh://user@host, recorded:FILE.",
 )
 @click.option(
     "--baseline", metavar="FILE", help="Compare with this kernel instead of the problem's starting kernel."

@@ -20,7 +20,8 @@ __all__ = ["run"]
 @click.option(
     "--target",
     metavar="NAME",
-    help="Where kernels are judged: auto, cpu, ssh://user@host, recorded:FILE.  [default: auto]",
+    help="Where kernels are judged: auto, mi300, mi300-warm, cpu, ssh://user@host, recorded:FILE.  "
+    "[default: auto]",
 )
 @click.option(
     "--model",

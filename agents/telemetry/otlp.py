@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from kernel_scientist.sandbox.errors import UnusableEnvironment, UsageError
 
 from .. import events as ev
+from ..model_config import without_secrets
 from .config import SpansConfig
 from .spans import Span, SpanMaker
 
@@ -63,7 +64,9 @@ def _address(url: str) -> str:
         sound = False
         parts = urlsplit("")
     if not sound:
-        raise UsageError(f"'{url}' is no address of a collector; give one such as http://localhost:4318.")
+        raise UsageError(
+            f"'{without_secrets(url)}' is no address of a collector; give one such as http://localhost:4318."
+        )
     if parts.username is not None or parts.password is not None:
         raise UsageError(
             "A collector's address must hold no name and password, for it is recorded; "

@@ -221,6 +221,7 @@ def test_an_absent_collector_does_not_hold_up_the_end(
         ("http://", "no address of a collector"),
         ("http://localhost:99999", "no address of a collector"),
         ("http://me:secret@localhost:4318", "OTEL_EXPORTER_OTLP_HEADERS"),
+        ("ftp://me:secret@localhost:4318", r"'ftp://\[hidden\]"),
     ],
 )
 def test_a_bad_address_is_refused_before_anything_is_written(

@@ -134,6 +134,15 @@ def test_a_source_that_is_no_file_fails_with_its_reason(
     assert report.count("failed") == 1 == len(report.failed)
 
 
+def test_what_is_missing_is_remembered_by_its_whole_path(
+    base: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    base.add("later.md")
+
+    assert [failure.source for failure in base.failures()] == [str(tmp_path.resolve() / "later.md")]
+
+
 def test_a_file_whose_name_is_not_text_fails_and_stops_nothing(base: KnowledgeBase, write: Write) -> None:
     folder = write("good.md", "text\n").parent
     try:
