@@ -121,7 +121,7 @@ def _experiment(base: Member, parts: Sequence[Member], winners: Sequence[Member]
         strategy="portfolio",
         # A winner among many looks better than it is, so half of the promise is a fair lower end.
         uplift_min=round(gain / 2, 1),
-        uplift_max=round(gain, 1),
+        uplift_max=math.ceil(10 * gain) / 10,
         innovation=0,
     )
 

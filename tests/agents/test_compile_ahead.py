@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from autogen_core.models import CreateResult, LLMMessage
 
 from kernel_scientist.agents import Config, Session
@@ -66,6 +67,7 @@ class SlowModel(OfflineModel):
         return sum(built == source for built, _ in self._target.built)
 
 
+@pytest.mark.slow
 def test_a_candidate_is_compiled_while_a_slow_model_thinks(tmp_path: Path) -> None:
     target, events = Watched(), list[ev.Event]()
     slow = SlowModel(target, tmp_path, events)

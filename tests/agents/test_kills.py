@@ -75,6 +75,7 @@ def goes_on(folder: Path) -> Run:
 
 
 @pytest.mark.parametrize("largest", [60_000, 130_000])
+@pytest.mark.slow
 def test_a_record_that_may_not_grow_ends_with_a_sentence_and_goes_on_later(
     tmp_path: Path, largest: int
 ) -> None:

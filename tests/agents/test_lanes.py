@@ -169,6 +169,7 @@ def _is_whole(run: Run) -> None:
 
 
 @pytest.mark.parametrize("part", [1, 3, 5])
+@pytest.mark.slow
 def test_a_killed_run_of_several_lanes_goes_on(hold: Hold, tmp_path: Path, part: int) -> None:
     whole = in_lanes(hold).run
     lines = len((whole.path / "events.jsonl").read_bytes().splitlines())

@@ -156,6 +156,7 @@ def in_turn(faults: Sequence[Callable[[dict[str, Any]], Answer]]) -> Script:
 
 
 @pytest.mark.parametrize("faults", [PASSING, BROKEN_STREAMS], ids=["answers", "streams"])
+@pytest.mark.slow
 def test_all_faults_of_a_stream_one_after_another_are_got_over_at_each_agent(
     hold: Hold, faults: dict[str, tuple[Callable[[dict[str, Any]], Answer], str]]
 ) -> None:

@@ -89,6 +89,7 @@ def _check(held: Held) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(text=HOSTILE, in_form=st.booleans())
+@pytest.mark.slow
 def test_any_text_at_any_agent_is_a_recorded_step_of_a_session_that_ends(
     hold: Hold, agent: str, text: str, in_form: bool
 ) -> None:

@@ -201,6 +201,7 @@ QUICK = JudgeSettings(
 
 
 @pytest.mark.parametrize("second", [pytest.param("constants", marks=pytest.mark.slow), "code"])
+@pytest.mark.slow
 def test_the_real_judge_accepts_a_joined_kernel(second: str) -> None:
     first = variant(TILE_M=32, THREAD_M=2)
     other = variant(THREAD_N=4)

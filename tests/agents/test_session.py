@@ -232,6 +232,7 @@ def test_a_runs_folder_that_cannot_be_written_is_a_usage_error(hold: Hold, tmp_p
         hold()
 
 
+@pytest.mark.slow
 def test_prompts_do_not_grow_with_the_generations(hold: Hold) -> None:
     held = hold(generations=12, experiments=3)
 

@@ -32,6 +32,7 @@ def test_a_starting_kernel_is_accepted_with_times_and_a_gfx942_report(command: C
     assert "predict nothing for an" in done.err
 
 
+@pytest.mark.slow
 def test_a_changed_kernel_is_measured_against_the_starting_one(command: Command, edited: Path) -> None:
     change(edited, "TILE = 16 ", "TILE = 32 ")
     done = command("bench", edited, "--problem", "transpose", "--json")
@@ -50,6 +51,7 @@ def test_a_changed_kernel_is_measured_against_the_starting_one(command: Command,
         ('"rows", "columns"]', '"x", "columns"]', "argument 3"),
     ],
 )
+@pytest.mark.slow
 def test_a_plan_that_cannot_be_launched_is_one_sentence_naming_the_file(
     command: Command, edited: Path, old: str, new: str, says: str
 ) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kernel_scientist.agents.cli.adding import Pace
 from kernel_scientist.knowledge import AddItem, AddProgress
 
 from .conftest import Command
 
 
+@pytest.mark.slow
 def test_what_failed_is_in_the_table_and_is_added_by_a_retry(command: Command, tmp_path: Path) -> None:
     (tmp_path / "good.md").write_text("# Wombat tiles\n\nText.\n")
     broken = tmp_path / "broken.md"

@@ -20,6 +20,7 @@ def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoi
         yield one
 
 
+@pytest.mark.slow
 def test_a_base_is_embedded_anew_by_an_endpoint_and_read_without_it(
     command: Command, endpoint: Endpoint, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def test_status_says_what_is_there(command: Command) -> None:
     assert "database" in done.out and "whole" in done.out and "bundled" in done.out
 
 
+@pytest.mark.slow
 def test_documents_are_exported_and_imported(command: Command, tmp_path: Path) -> None:
     (tmp_path / "ring.md").write_text("A quokka ring buffer.\n")
     command("knowledge", "add", tmp_path / "ring.md")
@@ -57,6 +58,7 @@ def test_documents_are_exported_and_imported(command: Command, tmp_path: Path) -
     assert wrong.code == 2 and "not a whole export" in wrong.json["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_damaged_database_is_explained_and_repaired(command: Command, tmp_path: Path) -> None:
     (tmp_path / "home" / "knowledge").mkdir(parents=True)
     (tmp_path / "home" / "knowledge" / "knowledge.sqlite3").write_bytes(b"no database" * 1000)

@@ -16,6 +16,7 @@ def toy(tmp_path: Path) -> Path:
     return write_recording(tmp_path / "toy.json", cache_document())
 
 
+@pytest.mark.slow
 def test_a_session_plays_a_recording_back(command: Command, toy: Path, tmp_path: Path) -> None:
     done = command("run", "--target", "recorded:toy.json", "--generations", "2")
 
@@ -59,6 +60,7 @@ def test_bench_and_compare_need_no_problem_either(command: Command, toy: Path, t
         (("export", "recorded", "--problem", "recorded:toy.json"), "whose kernel holds no code"),
     ],
 )
+@pytest.mark.slow
 def test_a_wrong_combination_is_a_sentence(
     command: Command, toy: Path, arguments: tuple[str, ...], said: str, tmp_path: Path
 ) -> None:

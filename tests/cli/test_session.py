@@ -82,6 +82,7 @@ def test_the_transcript_of_the_session_shows_all_four_agents(command: Command, e
     assert "looked up" in shown.out
 
 
+@pytest.mark.slow
 def test_resume_learns_from_a_finished_run_and_refuses_a_bad_collector(
     command: Command, ended: Ended, tmp_path: Path
 ) -> None:
@@ -120,6 +121,7 @@ def test_ctrl_c_ends_the_session_with_exit_code_130_and_a_whole_record(tmp_path:
     assert all(json.loads(line) for line in (run / "events.jsonl").read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_a_limit_is_exit_code_4_and_on_a_terminal_progress_is_a_live_line(tmp_path: Path) -> None:
     write_problem(tmp_path / "scaling")
     main_end, terminal = pty.openpty()

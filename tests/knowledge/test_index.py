@@ -95,6 +95,7 @@ def test_a_damaged_index_is_made_again_from_the_store(base: KnowledgeBase, write
         assert (again.status().indexed, again.status().waiting) == (8, 0)
 
 
+@pytest.mark.slow
 def test_a_store_that_hangs_is_given_up_in_its_own_process(
     base: KnowledgeBase, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

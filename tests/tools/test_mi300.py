@@ -179,6 +179,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("faults", [_GONE_AT_START, _GONE_UNDER_A_KERNEL])
+@pytest.mark.slow
 def test_when_a_device_is_lost_for_good_another_takes_over_and_it_is_said_once(
     rocm: FakeRocm, problem: Problem, few: JudgeSettings, impatient: None, faults: Sequence[str]
 ) -> None:

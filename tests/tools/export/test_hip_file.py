@@ -144,6 +144,7 @@ def test_vectors_of_another_problem_are_refused(program: Path, rocm: FakeRocm, t
     assert "another problem" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_wrong_kernel_is_exit_code_1(
     everything: Problem, hipcc: Hipcc, rocm: FakeRocm, tmp_path: Path
 ) -> None:
