@@ -322,7 +322,7 @@ def test_a_gfx942_compile_ends_with_the_verdict(judge: Judge, make_kernel: Maker
         watching.set()
         watcher.join()
     assert evaluation.verdict == "wrong_result", evaluation.message
-    # On a busy machine the verdict may be there before that compiler has started: then nothing is to be ended.
+    # On a busy machine the verdict may be there before that compiler has started: there is nothing to end.
     if not seen:
         assert not compilers()
         return
