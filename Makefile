@@ -27,7 +27,7 @@ run: .venv/.run
 	.venv/bin/kernel-scientist run matmul --target auto --model offline --generations 3 $(ARGS)
 
 test: .venv/.dev
-	@echo "without the exploit suite and the slow tests, which take as long again: make exploits, make slow" >&2
+	@echo "without the exploit suite and the slow tests, which take longer still: make exploits, make slow" >&2
 	$(PY) -P -m pytest --ignore=tests/exploits -m "not slow" $(ARGS)
 
 slow: .venv/.dev

@@ -1,7 +1,6 @@
 """Scores of several kinds on one scale, and their weighted sum.
 
-Measured with `tests/benchmarks/retrieval`: sums of scores are ahead of reciprocal ranks on every kind of
-question, since ranks forget by how much a passage leads.
+Sums of scores, not of reciprocal ranks, since ranks forget by how much a passage leads.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def _experiment(base: Member, parts: Sequence[Member], winners: Sequence[Member]
         rubric=tuple(_where(base, index, one) for index, one in enumerate(winners)),
         strategy="portfolio",
         # A winner among many looks better than it is, so half of the promise is a fair lower end.
-        uplift_min=round(gain / 2, 1),
+        uplift_min=math.floor(5 * gain) / 10,
         uplift_max=math.ceil(10 * gain) / 10,
         innovation=0,
     )

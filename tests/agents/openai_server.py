@@ -80,86 +80,104 @@ class Server:
     keys: list[str] = field(default_factory=list)
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """Answers what the script says, to those with the right key; `serve` makes a class of its own of it."""
+
+    script: Script
+    authorization: str
+    record: Server
+    closing: threading.Event
+
+    def log_message(self, format: str, *args: Any) -> None:
+        return None
+
+    def do_GET(self) -> None:
+        if self._authorised():
+            self._json(200, {"object": "list", "data": [{"id": "good-model", "object": "model"}]})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.record.keys.append(self.headers.get("Authorization", ""))
+        if not self._authorised():
+            return
+        if body["model"] != "good-model":
+            self._error(Refuse(404, f"The model `{body['model']}` does not exist", "model_not_found"))
+            return
+        self.record.requests.append(body)
+        self._answer(type(self).script(body), stream=bool(body.get("stream")))
+
+    def _answer(self, answer: Answer, *, stream: bool) -> None:
+        match answer:
+            case Refuse() as refusal:
+                self._error(refusal)
+            case bytes() as raw:
+                self._send(200, raw, "text/html")
+            case Raw() as raw:
+                self._send(raw.status, raw.body, raw.kind)
+            case Hang() as hang:
+                if hang.say is not None:
+                    self._say(hang.say, hang.share, stream=stream)
+                    self.wfile.flush()
+                self.closing.wait(30)
+                self.close_connection = True
+            case Cut() as cut:
+                self._say(cut.say, cut.share, stream=stream)
+                self.close_connection = True
+            case Say() as say:
+                self._say(say, stream=stream)
+
+    def _authorised(self) -> bool:
+        if self.headers.get("Authorization") == self.authorization:
+            return True
+        self._error(Refuse(401, "Incorrect API key provided", "invalid_api_key"))
+        return False
+
+    def _error(self, refusal: Refuse) -> None:
+        error = {
+            "message": refusal.message,
+            "type": "error",
+            "code": refusal.code or None,
+            "param": refusal.param or None,
+        }
+        self._json(refusal.status, {"error": error}, refusal.retry_after)
+
+    def _json(self, status: int, value: object, retry_after: str = "") -> None:
+        self._send(status, json.dumps(value).encode(), "application/json", retry_after)
+
+    def _say(self, say: Say, share: float = 1.0, *, stream: bool) -> None:
+        raw, kind = _encoded(say, stream=stream)
+        self._send(200, raw, kind, sent=int(len(raw) * share))
+
+    def _send(
+        self, status: int, raw: bytes, kind: str, retry_after: str = "", *, sent: int | None = None
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(raw)))
+        if retry_after:
+            self.send_header("Retry-After", retry_after)
+        self.end_headers()
+        self.wfile.write(raw[:sent])
+
+
 @contextmanager
 def serve(script: Script, *, key: str = KEY, authorization: str = "") -> Iterator[Server]:
     """Serve `script` on a free port of this machine until the block ends, to those with the key."""
+    server, closing_now = Server(""), threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:
-            return None
+    class Handler(_Handler):
+        record, closing = server, closing_now
 
-        def do_GET(self) -> None:
-            if self._authorised():
-                self._json(200, {"object": "list", "data": [{"id": "good-model", "object": "model"}]})
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            server.keys.append(self.headers.get("Authorization", ""))
-            if not self._authorised():
-                return
-            if body["model"] != "good-model":
-                self._error(Refuse(404, f"The model `{body['model']}` does not exist", "model_not_found"))
-                return
-            server.requests.append(body)
-            match script(body):
-                case Refuse() as refusal:
-                    self._error(refusal)
-                case bytes() as raw:
-                    self._send(200, raw, "text/html")
-                case Raw() as raw:
-                    self._send(raw.status, raw.body, raw.kind)
-                case Hang() as hang:
-                    if hang.say is not None:
-                        raw, kind = _encoded(hang.say, stream=bool(body.get("stream")))
-                        self._send(200, raw, kind, sent=int(len(raw) * hang.share))
-                        self.wfile.flush()
-                    closing.wait(30)
-                    self.close_connection = True
-                case Cut() as cut:
-                    raw, kind = _encoded(cut.say, stream=bool(body.get("stream")))
-                    self._send(200, raw, kind, sent=int(len(raw) * cut.share))
-                    self.close_connection = True
-                case Say() as say:
-                    self._send(200, *_encoded(say, stream=bool(body.get("stream"))))
-
-        def _authorised(self) -> bool:
-            if self.headers.get("Authorization") == (authorization or f"Bearer {key}"):
-                return True
-            self._error(Refuse(401, "Incorrect API key provided", "invalid_api_key"))
-            return False
-
-        def _error(self, refusal: Refuse) -> None:
-            error = {
-                "message": refusal.message,
-                "type": "error",
-                "code": refusal.code or None,
-                "param": refusal.param or None,
-            }
-            self._json(refusal.status, {"error": error}, refusal.retry_after)
-
-        def _json(self, status: int, value: object, retry_after: str = "") -> None:
-            self._send(status, json.dumps(value).encode(), "application/json", retry_after)
-
-        def _send(
-            self, status: int, raw: bytes, kind: str, retry_after: str = "", *, sent: int | None = None
-        ) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(raw)))
-            if retry_after:
-                self.send_header("Retry-After", retry_after)
-            self.end_headers()
-            self.wfile.write(raw[:sent])
-
-    closing = threading.Event()
+    Handler.script = staticmethod(script)
+    Handler.authorization = authorization or f"Bearer {key}"
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server = Server(f"http://127.0.0.1:{http.server_address[1]}/v1")
+    server.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield server
     finally:
-        closing.set()
+        closing_now.set()
         http.shutdown()
         http.server_close()
         thread.join(5)

@@ -16,17 +16,16 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "sandbox"))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from fakehip.machine import FakeRocm, build_fake_rocm
 
 from kernel_scientist.tools.judge import Judge
 from kernel_scientist.tools.kernel import Kernel
-from kernel_scientist.tools.problem import Problem
 from kernel_scientist.tools.settings import JudgeSettings, TierSettings
 from kernel_scientist.tools.targets import resolve_target
-from tests.tools.conftest import HONEST, PLAN, PROBLEM, REFERENCE
+from tests.sandbox.fakehip.machine import FakeRocm, build_fake_rocm
+from tests.sandbox.leftovers import open_files, resident_mb, workers
+from tests.tools.conftest import HONEST, PLAN, write_problem
 
 CANDIDATES = int(os.environ.get("BENCH_CANDIDATES", "500"))
 SOURCES = (
@@ -49,11 +48,6 @@ def main() -> None:
 
 
 def _judge(folder: Path) -> Judge:
-    folder.mkdir()
-    text = PROBLEM.replace("FLOPS", "3 * n").replace("[shapes.cpu]", "[shapes.mi300]")
-    (folder / "problem.toml").write_text(text)
-    (folder / "reference.py").write_text(REFERENCE)
-    (folder / "honest.hip").write_text(PLAN + HONEST)
     tier = TierSettings(1, 1, 0.2, 3, warm_up=1)
     settings = JudgeSettings(
         screen=tier,
@@ -62,7 +56,7 @@ def _judge(folder: Path) -> Judge:
         max_runs=4,
         held_out_shapes=1,
     )
-    problem = Problem.load(folder)
+    problem = write_problem(folder, shapes="mi300")
     return Judge(problem, resolve_target("mi300"), Kernel.load(problem.default_kernel), settings=settings)
 
 
@@ -79,8 +73,8 @@ def _endure(rocm: FakeRocm, judge: Judge, scratch: Path) -> None:
             seconds.append(time.perf_counter() - began)
             verdicts[evaluation.verdict.value] += 1
             if number == min(50, CANDIDATES // 2):
-                opened, used = _open_files(), _resident_mb()
-        files, grown = _open_files() - opened, _resident_mb() - used
+                opened, used = open_files(), resident_mb()
+        files, grown = open_files() - opened, resident_mb() - used
     held = [
         line
         for line in log
@@ -97,29 +91,10 @@ def _endure(rocm: FakeRocm, judge: Judge, scratch: Path) -> None:
     print(f"{CANDIDATES} candidates in a row: {told}")
     print(f"  a candidate, median of the second and the last tenth   {first:.2f} s, {last:.2f} s")
     print(f"  after the first fifty: files more open {files}, memory {grown:+.1f} MB")
-    print(f"  workers that live on {len(_workers(rocm))}, misuses of the runtime {len(misused)}")
+    print(f"  workers that live on {len(workers(rocm))}, misuses of the runtime {len(misused)}")
     print(f"  workers that ended holding something {len(held)}, for {failed} launches that failed")
-    if files > 0 or grown > 50 or len(held) > failed or misused or _workers(rocm) or len(verdicts) < 4:
+    if files > 0 or grown > 50 or len(held) > failed or misused or workers(rocm) or len(verdicts) < 4:
         raise AssertionError(f"something stayed behind, or verdicts are missing: {held[:3]} {misused[:3]}")
-
-
-def _open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def _resident_mb() -> float:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
-def _workers(rocm: FakeRocm) -> list[int]:
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if str(rocm.root / "lib").encode() in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
 
 
 if __name__ == "__main__":

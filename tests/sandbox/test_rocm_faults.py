@@ -25,6 +25,7 @@ from kernel_scientist.sandbox.execution import (
 
 from .fakehip.machine import FakeRocm, add_smi
 from .gpu import Gpu
+from .leftovers import open_files, resident_mb, workers
 
 X = np.arange(64, dtype=np.float32)
 # Long enough that what is made of its time by a false clock is more than any launch takes.
@@ -44,18 +45,6 @@ def attempt(gpu: Gpu, timeout_s: float = 5.0) -> BatchOutcome:
     return gpu.run(SLOW, {"x": X}, {"y": np.empty_like(X)}, timeout_s=timeout_s).outcome
 
 
-def workers(rocm: FakeRocm) -> list[int]:
-    """Processes that were started for this runtime and still live."""
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if str(rocm.root / "lib").encode() in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
-
-
 @pytest.fixture
 def gpu(rocm: FakeRocm) -> Iterator[Gpu]:
     """A device; whatever a test does to it, no process and no open file stays behind."""
@@ -64,15 +53,6 @@ def gpu(rocm: FakeRocm) -> Iterator[Gpu]:
     yield gpu
     assert workers(rocm) == []
     assert open_files() == opened
-
-
-def open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def resident_mb() -> float:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 BEFORE = ("hipInit", "hipGetDeviceCount", "hipSetDevice", "hipStreamCreateWithFlags", "hipEventCreate")

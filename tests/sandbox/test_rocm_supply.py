@@ -17,7 +17,7 @@ from kernel_scientist.sandbox.rocm.supply import WorkerSupply
 
 from .fakehip.machine import FakeRocm
 from .gpu import Gpu
-from .test_rocm_faults import workers
+from .leftovers import workers
 
 X = np.arange(64, dtype=np.float32)
 KERNEL = "__global__ void kernel(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }"

@@ -69,9 +69,11 @@ __global__ void filter(const float* x, float* y, int n) {
 """
 
 
-def write_problem(folder: Path, *, flops: str = "3 * n") -> Problem:
+def write_problem(folder: Path, *, flops: str = "3 * n", shapes: str = "cpu") -> Problem:
+    """The problem as a folder; its shapes are those of the target `shapes`."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "problem.toml").write_text(PROBLEM.replace("FLOPS", flops))
+    text = PROBLEM.replace("FLOPS", flops).replace("[shapes.cpu]", f"[shapes.{shapes}]")
+    (folder / "problem.toml").write_text(text)
     (folder / "reference.py").write_text(REFERENCE)
     (folder / "honest.hip").write_text(PLAN + HONEST)
     return Problem.load(folder)

@@ -24,7 +24,7 @@ from kernel_scientist.tools.targets import resolve_target
 from kernel_scientist.tools.targets.mi300 import Mi300Target
 
 from ..sandbox.fakehip.machine import FakeRocm, add_smi
-from .conftest import HONEST, PLAN, PROBLEM, REFERENCE
+from .conftest import HONEST, write_problem
 
 # Sums in a loop long enough that a false clock shows.
 LONG = HONEST.replace(
@@ -35,15 +35,10 @@ LONG = LONG.replace("2.0f * tile", "(z > 1e9f ? z : 2.0f) * tile")
 
 @pytest.fixture(scope="module")
 def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
-    folder = tmp_path_factory.mktemp("problem") / "filter"
-    folder.mkdir()
-    text = PROBLEM.replace("FLOPS", "3 * n").replace("[shapes.cpu]", "[shapes.mi300]")
-    (folder / "problem.toml").write_text(
-        text.replace("benchmarks = [{ n = 8192 }, { n = 20001 }]", "benchmarks = [{ n = 8192 }]")
-    )
-    (folder / "reference.py").write_text(REFERENCE)
-    (folder / "honest.hip").write_text(PLAN + HONEST)
-    return Problem.load(folder)
+    problem = write_problem(tmp_path_factory.mktemp("problem") / "filter", shapes="mi300")
+    description = problem.folder / "problem.toml"
+    description.write_text(description.read_text().replace("[{ n = 8192 }, { n = 20001 }]", "[{ n = 8192 }]"))
+    return Problem.load(problem.folder)
 
 
 @pytest.fixture(scope="module")
