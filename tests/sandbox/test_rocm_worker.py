@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kernel_scientist.sandbox.cage import Cage
-from kernel_scientist.sandbox.execution import Crashed, Fill, Finished, Tampered, TimedOut
+from kernel_scientist.sandbox.execution import Crashed, Fill, Finished, Implausible, Tampered, TimedOut
 from kernel_scientist.sandbox.rocm.confinement import confine
 from kernel_scientist.sandbox.rocm.hip_worker import hip
 
@@ -242,11 +242,13 @@ def test_scratch_is_filled_in_the_documented_way(rocm: FakeRocm) -> None:
     y = np.empty(64, dtype=np.float64)
     between = {"uint8": "hipMemsetAsync", "int16": "hipMemsetD16Async", "float32": "hipMemsetD32Async"}
     for dtype, call in {**between, "float64": "hipMemcpyAsync"}.items():
-        with rocm.calls() as log:
-            source = "__global__ void kernel(double* y) {}"
-            outcome = gpu.run(
-                source, {}, {"y": y}, runs=1, before=[Fill(0, 0.1 if dtype == "float64" else 7, dtype)]
-            )
+        fill = Fill(0, 0.1 if dtype == "float64" else 7, dtype)
+        # One run on a busy host may look like a false clock, for which callers ask again.
+        for _ in range(5):
+            with rocm.calls() as log:
+                outcome = gpu.run("__global__ void kernel(double* y) {}", {}, {"y": y}, runs=1, before=[fill])
+            if not isinstance(outcome.outcome, Implausible):
+                break
         assert isinstance(outcome.outcome, Finished), outcome
         wanted = COLD
         if dtype == "float64":
